@@ -1,0 +1,47 @@
+# Every target sets up what it needs in .venv and reuses it the next time.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+
+.PHONY: help install demo test test-slow bench lint lock clean
+
+help:
+	@echo "make demo       train a small voice from nothing and hear it (about 15 minutes)"
+	@echo "make test       the tests (a few minutes)"
+	@echo "make test-slow  the long proofs   make bench  the measurements"
+	@echo "make lint       ruff and mypy     make lock   renew requirements.lock"
+
+install: $(VENV)/.ready
+
+$(VENV)/.ready: requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if (3, 11) <= v <= (3, 13) else "Python 3.11 to 3.13 is needed, this is %d.%d; try make PYTHON=python3.11" % v)'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements.lock
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+demo: install
+	$(BIN)/myxtts demo $(DEMO_FLAGS)
+
+test: install
+	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
+	$(BIN)/pytest --durations=8
+
+test-slow: install
+	$(BIN)/pytest -m slow --durations=8
+
+bench: install
+	$(BIN)/python benchmarks/synthesis.py
+	$(BIN)/python benchmarks/alignment.py
+
+lint: install
+	$(BIN)/ruff check --fix . && $(BIN)/ruff format . && $(BIN)/mypy
+
+# The lock holds versions only, so it serves whatever index pip is set up with.
+lock:
+	$(BIN)/pip install --quiet uv
+	$(BIN)/uv pip compile pyproject.toml --extra dev --extra demo --universal --python-version 3.11 \
+	  --no-header --no-annotate --no-emit-index-url --upgrade --output-file requirements.lock
+
+clean:
+	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache demo

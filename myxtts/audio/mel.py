@@ -1,0 +1,96 @@
+"""The one mel definition, for training, vocoder and synthesis alike, and the way back by Griffin-Lim.
+
+In: waves float32 [B, samples], any device.
+Out: natural-log mel magnitudes [B, frames, n_mels], normalised to about zero mean and unit deviation;
+     a frame is centred on every `hop_samples`-th sample.
+"""
+
+import functools
+
+import numpy as np
+import tensorflow as tf
+
+from myxtts.config.config import AudioConfig
+
+# One mean and deviation for every voice keeps loudness comparable between speakers and saves a pass over the data.
+LOG_MEAN, LOG_DEVIATION = -5.0, 2.3
+
+
+def _hz_to_mel(hz: np.ndarray) -> np.ndarray:
+    """Slaney's scale: linear to 1 kHz, logarithmic above."""
+    return np.where(hz < 1000, hz * 3 / 200, 15 + np.log(np.maximum(hz, 1000) / 1000) * 27 / np.log(6.4))
+
+
+def _mel_to_hz(mel: np.ndarray) -> np.ndarray:
+    return np.where(mel < 15, mel * 200 / 3, 1000 * np.exp((mel - 15) * np.log(6.4) / 27))
+
+
+@functools.cache
+def mel_matrix(audio: AudioConfig) -> np.ndarray:
+    """Triangular bands of equal area, float32 [n_fft / 2 + 1, n_mels]."""
+    bins = np.linspace(0, audio.sample_rate / 2, audio.n_fft // 2 + 1)
+    low, high = _hz_to_mel(np.array([audio.fmin, audio.fmax]))
+    edges = _mel_to_hz(np.linspace(low, high, audio.n_mels + 2))
+    rising = (bins[:, None] - edges[:-2]) / (edges[1:-1] - edges[:-2])
+    falling = (edges[2:] - bins[:, None]) / (edges[2:] - edges[1:-1])
+    return (np.maximum(0, np.minimum(rising, falling)) * 2 / (edges[2:] - edges[:-2])).astype(np.float32)
+
+
+def mel_frames(samples: int, audio: AudioConfig) -> int:
+    """Frames of a wave with that many samples."""
+    return samples // audio.hop_samples + 1
+
+
+def log_mel(waves: tf.Tensor, audio: AudioConfig) -> tf.Tensor:
+    """Normalised log-mel [B, frames, n_mels] of waves [B, samples]; zeros stand before and after a wave."""
+    half = audio.n_fft // 2
+    spectrum = tf.signal.stft(tf.pad(waves, [[0, 0], [half, half]]), audio.n_fft, audio.hop_samples, audio.n_fft)
+    mel = tf.abs(spectrum) @ tf.constant(mel_matrix(audio))
+    return (tf.math.log(tf.maximum(mel, audio.floor)) - LOG_MEAN) / LOG_DEVIATION
+
+
+def reference_mel(wave: np.ndarray, audio: AudioConfig, frames_per_step: int) -> np.ndarray:
+    """Normalised log-mel [frames, n_mels] of one wave [samples], in whole decoder steps, on the host."""
+    mel = log_mel(tf.constant(wave[None]), audio).numpy()[0]
+    return mel[: len(mel) // frames_per_step * frames_per_step]
+
+
+@functools.cache
+def _inverse_matrix(audio: AudioConfig) -> np.ndarray:
+    return np.linalg.pinv(mel_matrix(audio)).astype(np.float32)
+
+
+def linear_magnitudes(mel: tf.Tensor, audio: AudioConfig, corrections: int = 8) -> tf.Tensor:
+    """Non-negative magnitudes [B, frames, n_fft / 2 + 1] whose bands come close to the given normalised log-mel."""
+    forward, inverse = tf.constant(mel_matrix(audio)), tf.constant(_inverse_matrix(audio))
+    target = tf.exp(mel * LOG_DEVIATION + LOG_MEAN)
+    linear = tf.maximum(target @ inverse, 1e-6)
+    for _ in range(corrections):  # multiplicative updates keep it non-negative
+        linear *= (target @ tf.transpose(forward)) / tf.maximum((linear @ forward) @ tf.transpose(forward), 1e-8)
+    return linear
+
+
+def griffin_lim(mel: tf.Tensor, audio: AudioConfig, iterations: int = 32, momentum: float = 0.99) -> tf.Tensor:
+    """Waves [B, samples] from normalised log-mel [B, frames, n_mels] (Griffin-Lim with momentum)."""
+    magnitudes = linear_magnitudes(mel, audio)
+    half, frames = audio.n_fft // 2, tf.shape(mel)[1]
+    samples = (frames - 1) * audio.hop_samples
+    window = tf.signal.inverse_stft_window_fn(audio.hop_samples)
+
+    def to_wave(spectrum: tf.Tensor) -> tf.Tensor:
+        return tf.signal.inverse_stft(spectrum, audio.n_fft, audio.hop_samples, audio.n_fft, window)[:, half:][
+            :, :samples
+        ]
+
+    def to_spectrum(wave: tf.Tensor) -> tf.Tensor:
+        return tf.signal.stft(tf.pad(wave, [[0, 0], [half, half]]), audio.n_fft, audio.hop_samples, audio.n_fft)
+
+    phase = tf.random.stateless_uniform(tf.shape(magnitudes), [1, 2], -np.pi, np.pi)
+    angles = tf.exp(tf.complex(0.0, 1.0) * tf.cast(phase, tf.complex64))
+    previous = tf.zeros_like(angles)
+    for _ in tf.range(iterations):
+        rebuilt = to_spectrum(to_wave(tf.cast(magnitudes, tf.complex64) * angles))
+        guess = rebuilt + tf.cast(momentum, tf.complex64) * (rebuilt - previous)
+        angles = guess / tf.cast(tf.maximum(tf.abs(guess), 1e-8), tf.complex64)
+        previous = rebuilt
+    return to_wave(tf.cast(magnitudes, tf.complex64) * angles)

@@ -1,0 +1,58 @@
+"""Sound files to mono float32 at the model's rate, and back.
+
+In: a path to WAV, FLAC, OGG or MP3 of any rate and channel count.
+Out: float32 [samples] in [-1, 1].
+"""
+
+from pathlib import Path
+
+import numpy as np
+import soundfile
+import soxr
+
+from myxtts.errors import UsageError
+
+
+def read_wave(path: Path, sample_rate: int) -> np.ndarray:
+    """Reads, mixes down and resamples.
+
+    Raises:
+        UsageError: the file is missing, is no audio or holds no samples.
+    """
+    if not path.is_file():
+        raise UsageError(f"no such recording: {path}")
+    try:
+        wave, rate = soundfile.read(path, dtype="float32", always_2d=True)
+    except soundfile.LibsndfileError as error:
+        raise UsageError(f"{path} is not a recording that can be read: {error.error_string}") from None
+    if not len(wave):
+        raise UsageError(f"{path} holds no samples")
+    return soxr.resample(wave.mean(axis=1), rate, sample_rate) if rate != sample_rate else wave.mean(axis=1)
+
+
+def write_wave(path: Path, wave: np.ndarray, sample_rate: int) -> None:
+    """16-bit WAV, written under a temporary name and moved, so that no half file is left behind."""
+    partial = path.with_name(path.name + ".part")
+    try:
+        soundfile.write(partial, np.clip(wave, -1.0, 1.0), sample_rate, subtype="PCM_16", format="WAV")
+        partial.replace(path)
+    except (OSError, soundfile.LibsndfileError) as error:
+        partial.unlink(missing_ok=True)
+        raise UsageError(f"cannot write {path}: {getattr(error, 'strerror', None) or error}") from None
+
+
+def trim_silence(wave: np.ndarray, sample_rate: int, keep_seconds: float = 0.05, below_db: float = 42.0) -> np.ndarray:
+    """Cuts the silence before and after the speech, leaving a short margin.
+
+    Silence is what stays `below_db` under the loudest 20 ms. A wave without any sound comes back whole.
+    """
+    frame = max(1, sample_rate // 50)
+    count = len(wave) // frame
+    if count < 3:
+        return wave
+    level = np.sqrt(np.mean(wave[: count * frame].reshape(count, frame) ** 2, axis=1))
+    loud = np.flatnonzero(level > level.max() * 10 ** (-below_db / 20))
+    if not len(loud):
+        return wave
+    keep = int(keep_seconds * sample_rate)
+    return wave[max(0, loud[0] * frame - keep) : (loud[-1] + 1) * frame + keep]

@@ -1,0 +1,69 @@
+"""`myxtts demo`."""
+
+import argparse
+from pathlib import Path
+
+from rich.console import Console
+
+from myxtts.cli.display import counting_display, training_display
+from myxtts.cli.prepare import prepare_and_report
+from myxtts.cli.train import summary_lines
+from myxtts.errors import UsageError
+
+FEWEST_SENTENCES = 40
+
+
+def run(options: argparse.Namespace) -> int:
+    """Corpus, preparation, training, speech, page."""
+    if not 0 < options.minutes <= 120:
+        raise UsageError(f"--minutes is {options.minutes:g}; it must be more than 0 and at most 120")
+    if options.sentences < FEWEST_SENTENCES:
+        raise UsageError(f"--sentences is {options.sentences}; it must be at least {FEWEST_SENTENCES}")
+    folder = Path(options.folder)
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"{folder} is a file; choose another --folder")
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / "corpus").is_dir():
+        raise UsageError(f"{folder} holds other files; choose another --folder")
+    _check_sayable(options.say)
+
+    from myxtts.demo.corpus import make_corpus
+    from myxtts.demo.voices import choose_voice
+
+    voice = choose_voice(options.voice)
+    console = Console()
+    console.print(f"🎙️ Making a corpus of {options.sentences} sentences, read by {voice}", highlight=False)
+    from myxtts.devices import import_tensorflow
+
+    import_tensorflow()
+    from myxtts.demo import demo
+
+    lap = demo.stopwatch()
+    with counting_display(console, "reading sentences") as progress:
+        corpus = make_corpus(folder / "corpus", voice, options.sentences, options.seed, progress)
+    corpus_seconds = lap()
+    config = demo.demo_config(folder, options.minutes, options.seed)
+    prepare_and_report(corpus.folder, config, console)
+    prepare_seconds = lap()
+    console.print(f"🏋️ Training a tiny model for {options.minutes:g} minutes, from nothing", highlight=False)
+    with training_display(console) as show:
+        summary, recorder = demo.train(config, show)
+    for line in summary_lines(summary):
+        console.print(line, highlight=False, soft_wrap=True)
+    train_seconds = lap()
+    console.print("🗣️ Speaking sentences that it never saw", highlight=False)
+    pairs, spoken, seconds = demo.speak(config, corpus, options.say, folder / "spoken")
+    timings = demo.Timings(corpus_seconds, prepare_seconds, train_seconds, lap(), seconds)
+    listing = "".join(f"{path.resolve()}|{text}\n" for path, text in spoken)
+    (folder / "spoken.lst").write_text(listing, encoding="utf-8")
+    page = demo.write_page(folder, corpus, pairs, recorder, summary, timings)
+    console.print(f"✅ Listen: {page.resolve()}", highlight=False, soft_wrap=True)
+    console.print(demo.NEXT_STEP, highlight=False, soft_wrap=True)
+    return 0
+
+
+def _check_sayable(texts: list[str]) -> None:
+    """Refuses before the training what could not be spoken after it."""
+    from myxtts.text.tokenizer import spell
+
+    for text in texts:
+        spell(text, "en", "phonemes")

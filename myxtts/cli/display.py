@@ -1,0 +1,83 @@
+"""How a run looks: a live line on a terminal, ordinary log lines on a pipe.
+
+In: Metrics and Validation from the trainer; done/total from preparation.
+Out: text on standard error (terminal) or standard output (log lines).
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+from myxtts.training.metrics import Metrics, Validation
+
+
+def clock_text(seconds: float) -> str:
+    """4:07 or 1:02:33."""
+    minutes, second = divmod(int(seconds), 60)
+    hours, minute = divmod(minutes, 60)
+    return f"{hours}:{minute:02d}:{second:02d}" if hours else f"{minute}:{second:02d}"
+
+
+def event_line(event: Metrics | Validation) -> str:
+    """The log line of the specification."""
+    losses = " ".join(f"{name} {value:.3f}" for name, value in event.losses.items())
+    if isinstance(event, Validation):
+        return f"validation at step {event.step} | {losses}"
+    return (
+        f"step {event.step} | {losses} | {event.step_ms:.0f} ms/step {event.steps_per_second:.2f} steps/s "
+        f"{event.frames_per_second:.0f} frames/s | data wait {event.data_wait:.1%} "
+        f"buffer {event.buffer_fill:.0%} padding {event.padding:.0%} | left {clock_text(event.seconds_left)}"
+    )
+
+
+@contextmanager
+def training_display(console: Console) -> Iterator[Callable[[Metrics | Validation], None]]:
+    """Yields a function that shows each Metrics or Validation."""
+    if not console.is_terminal:
+
+        def show_line(event: Metrics | Validation) -> None:
+            console.print(event_line(event), highlight=False, soft_wrap=True)
+
+        yield show_line
+        return
+    columns = [
+        TextColumn("step {task.fields[step]}"),
+        BarColumn(bar_width=None),
+        TaskProgressColumn(),
+        TextColumn(
+            "loss [bold]{task.fields[loss]}[/]  {task.fields[speed]} steps/s  "
+            "data wait {task.fields[wait]}  left {task.fields[left]}"
+        ),
+    ]
+    with Progress(*columns, console=console) as progress:
+        task = progress.add_task("train", total=1.0, step=0, loss="…", speed="…", wait="…", left="…")
+
+        def show(event: Metrics | Validation) -> None:
+            if isinstance(event, Validation):
+                progress.console.print(event_line(event), highlight=False)
+                return
+            progress.update(
+                task,
+                completed=event.progress,
+                step=event.step,
+                loss=f"{event.losses['loss']:.3f}",
+                speed=f"{event.steps_per_second:.2f}",
+                wait=f"{event.data_wait:.1%}",
+                left=clock_text(event.seconds_left),
+            )
+
+        yield show
+
+
+@contextmanager
+def counting_display(console: Console, title: str) -> Iterator[Callable[[int, int], None]]:
+    """Yields a function for (done, total): a bar on a terminal, nothing on a pipe."""
+    if not console.is_terminal:
+        yield lambda done, total: None
+        return
+    columns = [TextColumn(title), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()]
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task(title, total=None)
+        yield lambda done, total: progress.update(task, completed=done, total=total)

@@ -1,0 +1,31 @@
+"""The `myxtts` command: parse, check, run one subcommand, and turn errors into one line and an exit code.
+
+In: the command line.
+Out: an exit code: 0 done, 1 a check or the run failed, 2 wrong usage, 130 interrupted.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
+
+from myxtts.cli.parser import make_parser
+from myxtts.errors import RunError, UsageError
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Runs the command line `words` (default: the process's own)."""
+    options = make_parser().parse_args(words)
+    run: Callable[[argparse.Namespace], int] = import_module(f"myxtts.cli.{options.command}").run
+    try:
+        return run(options)
+    except (UsageError, RunError) as error:
+        print(f"myxtts {options.command}: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print(f"myxtts {options.command}: interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1

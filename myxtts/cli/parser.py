@@ -1,0 +1,160 @@
+"""The command line, without TensorFlow: `--help` and wrong usage answer at once.
+
+In: the words of the command line.
+Out: a namespace; settings are under their configuration key ("training.lr").
+"""
+
+import argparse
+
+from myxtts import __version__
+from myxtts.config.config import LANGUAGES, MODEL_SIZES
+
+
+class _Parser(argparse.ArgumentParser):
+    """One line for wrong usage, exit code 2."""
+
+    def error(self, message: str) -> None:  # type: ignore[override]
+        self.exit(2, f"{self.prog}: {message} (see {self.prog} --help)\n")
+
+
+def _setting(parser: argparse._ActionsContainer, flag: str, key: str, kind: type, help: str, **more: object) -> None:
+    parser.add_argument(flag, dest=key, type=kind, default=argparse.SUPPRESS, help=help, **more)  # type: ignore[arg-type]
+
+
+def _data_settings(parser: argparse.ArgumentParser) -> None:
+    _setting(
+        parser, "--language", "data.language", str, "language of clips without a language column", choices=LANGUAGES
+    )
+    _setting(parser, "--front-end", "data.front_end", str, "what the model reads", choices=("phonemes", "characters"))
+    _setting(parser, "--cache-dir", "data.cache_dir", str, "where prepared clips are kept", metavar="DIR")
+    _setting(parser, "--num-workers", "data.num_workers", int, "threads that read clips (0: one per core)", metavar="N")
+    _setting(parser, "--min-clips", "data.min_clips", int, "fewest good clips to go on with", metavar="N")
+    parser.add_argument("--config", metavar="FILE", help="YAML file with settings; flags win over it")
+
+
+def _add_train(commands: argparse._SubParsersAction) -> None:
+    train = commands.add_parser(
+        "train", help="train the speech model", description="Train the speech model on a dataset folder."
+    )
+    data = train.add_argument_group("data")
+    _setting(data, "--train-data", "data.train_data", str, "dataset folder: metadata.csv and wavs/", metavar="DIR")
+    _setting(
+        data,
+        "--val-data",
+        "data.val_data",
+        str,
+        "dataset folder for validation (default: some clips held out)",
+        metavar="DIR",
+    )
+    _setting(data, "--batch-size", "data.batch_size", int, "clips in a batch (default 16)", metavar="N")
+    _setting(
+        data,
+        "--buffer-size",
+        "data.pipeline_buffer_size",
+        int,
+        "batches ready ahead on the host (default 50)",
+        metavar="N",
+    )
+    shapes = data.add_mutually_exclusive_group()
+    for flag, value in (("--enable-static-shapes", True), ("--disable-static-shapes", False)):
+        words = "pad to a few fixed shapes (default)" if value else "pad to the longest clip of each batch"
+        shapes.add_argument(
+            flag, dest="data.static_shapes", action="store_const", const=value, default=argparse.SUPPRESS, help=words
+        )
+    _data_settings(train)
+    model = train.add_argument_group("model and optimisation")
+    _setting(model, "--model-size", "model.size", str, "preset (default tiny)", choices=tuple(MODEL_SIZES))
+    _setting(model, "--lr", "training.lr", float, "peak learning rate", metavar="X")
+    _setting(model, "--seed", "training.seed", int, "seed of weights and order", metavar="N")
+    model.add_argument(
+        "--xla",
+        dest="training.xla",
+        action="store_const",
+        const=True,
+        default=argparse.SUPPRESS,
+        help="compile the step with XLA",
+    )
+    limits = train.add_argument_group("limits (the first one reached ends the run)")
+    _setting(limits, "--epochs", "training.epochs", int, "passes over the data", metavar="N")
+    _setting(limits, "--max-steps", "training.max_steps", int, "optimizer steps", metavar="N")
+    _setting(
+        limits,
+        "--max-minutes",
+        "training.max_minutes",
+        float,
+        "wall time; the learning rate falls towards it",
+        metavar="X",
+    )
+    run = train.add_argument_group("run")
+    _setting(
+        run, "--checkpoint-dir", "training.checkpoint_dir", str, "where to save (default checkpoints)", metavar="DIR"
+    )
+    run.add_argument(
+        "--resume",
+        nargs="?",
+        const="",
+        metavar="DIR",
+        help="go on from the newest checkpoint of --checkpoint-dir, or from the named one",
+    )
+    for name, words in (("log", "log lines"), ("val", "validations"), ("save", "checkpoints")):
+        _setting(run, f"--{name}-every", f"training.{name}_every", int, f"steps between {words}", metavar="N")
+    _setting(run, "--keep", "training.keep", int, "checkpoints to keep besides the best (default 3)", metavar="N")
+
+
+def _add_prepare(commands: argparse._SubParsersAction) -> None:
+    prepare = commands.add_parser(
+        "prepare",
+        help="check a dataset and build its cache",
+        description="Check every clip of a dataset folder, build the cache, report.",
+    )
+    prepare.add_argument("dataset", metavar="DATASET", help="folder with metadata.csv and wavs/")
+    _data_settings(prepare)
+    prepare.add_argument("--json", action="store_true", help="print one JSON document and nothing else")
+
+
+def _add_synthesize(commands: argparse._SubParsersAction) -> None:
+    speak = commands.add_parser(
+        "synthesize",
+        help="speak a text",
+        description="Speak a text with a trained checkpoint. Without --text and --text-file it reads standard input.",
+    )
+    speak.add_argument("--checkpoint", required=True, metavar="DIR", help="run folder or one checkpoint of it")
+    words = speak.add_mutually_exclusive_group()
+    words.add_argument("--text", help="what to say")
+    words.add_argument("--text-file", metavar="FILE", help="one sentence a line; -o is then a folder")
+    speak.add_argument("--reference", nargs="+", default=[], metavar="WAV", help="recordings whose voice to use")
+    speak.add_argument("--speaker", help="a speaker of the training data instead of a reference")
+    speak.add_argument("--language", choices=LANGUAGES, help="language of the text (default: the checkpoint's first)")
+    speak.add_argument("--speed", type=float, default=1.0, metavar="X", help="1.2 speaks a fifth faster (default 1)")
+    speak.add_argument("-o", "--output", required=True, metavar="PATH", help="WAV file, or a folder with --text-file")
+
+
+def _add_demo(commands: argparse._SubParsersAction) -> None:
+    demo = commands.add_parser(
+        "demo",
+        help="make a corpus, train, speak, report",
+        description="The whole story on any machine: make a small corpus, train a tiny model, speak, write a page.",
+    )
+    demo.add_argument("--minutes", type=float, default=8.0, metavar="X", help="training time (default 8, at most 120)")
+    demo.add_argument("--say", action="append", default=[], metavar="TEXT", help="also speak this; may be repeated")
+    demo.add_argument("--sentences", type=int, default=1200, metavar="N", help="size of the corpus (default 1200)")
+    demo.add_argument(
+        "--voice",
+        choices=("auto", "hibari", "flite", "espeak"),
+        default="auto",
+        help="who reads the corpus (default: the best one installed)",
+    )
+    demo.add_argument("--folder", default="demo", metavar="DIR", help="where everything is written (default demo)")
+    demo.add_argument("--seed", type=int, default=0, metavar="N", help="seed of sentences and training")
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The parser of every subcommand."""
+    parser = _Parser(prog="myxtts", description="Train a voice on your own recordings and speak with it.")
+    parser.add_argument("--version", action="version", version=f"myxtts {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=_Parser)
+    _add_train(commands)
+    _add_prepare(commands)
+    _add_synthesize(commands)
+    _add_demo(commands)
+    return parser

@@ -1,0 +1,20 @@
+"""From parsed flags to a configuration, and the table that shows it."""
+
+import argparse
+from collections.abc import Mapping
+from pathlib import Path
+
+from myxtts.config.config import XTTSConfig
+from myxtts.config.load import flatten, resolve
+
+
+def configure(options: argparse.Namespace, **fixed: object) -> tuple[XTTSConfig, Mapping[str, str]]:
+    """The configuration of the flags whose names are configuration keys, on top of `--config`."""
+    flags = {key: value for key, value in vars(options).items() if "." in key} | fixed
+    return resolve(Path(options.config) if options.config else None, flags)
+
+
+def describe(config: XTTSConfig, origin: Mapping[str, str]) -> list[str]:
+    """One line for each value that is not a default, with where it came from."""
+    values = flatten(config)
+    return [f"{key} = {values[key]!r} ({source})" for key, source in origin.items()]

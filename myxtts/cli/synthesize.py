@@ -1,0 +1,78 @@
+"""`myxtts synthesize`."""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from myxtts.errors import UsageError
+
+
+def run(options: argparse.Namespace) -> int:
+    """Checks everything that can be checked without TensorFlow, then speaks."""
+    output, checkpoint = Path(options.output), Path(options.checkpoint)
+    texts = _texts(options)
+    references = [Path(name) for name in options.reference]
+    if options.text_file:
+        _make_folder(output)
+        targets = [output / f"{number:04d}.wav" for number in range(1, len(texts) + 1)]
+    else:
+        _check_target(output)
+        targets = [output]
+    for path in references:
+        if not path.is_file():
+            raise UsageError(f"no such recording: {path}")
+
+    from myxtts.training.checkpoint import find_checkpoint
+
+    find_checkpoint(checkpoint)
+
+    from myxtts.devices import import_tensorflow
+
+    import_tensorflow()
+    from myxtts.audio.wav import write_wave
+    from myxtts.inference.synthesizer import Synthesizer
+
+    synthesizer = Synthesizer(checkpoint)
+    voice = synthesizer.voice(references, options.speaker)
+    for text, target in zip(texts, targets, strict=True):
+        write_wave(target, synthesizer.speak(text, voice, options.language, options.speed), synthesizer.sample_rate)
+        print(target)
+    return 0
+
+
+def _texts(options: argparse.Namespace) -> list[str]:
+    """The texts to speak, none of them empty."""
+    if options.text_file:
+        try:
+            lines = Path(options.text_file).read_text(encoding="utf-8-sig").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(
+                f"cannot read {options.text_file}: {getattr(error, 'strerror', None) or 'it is not UTF-8'}"
+            ) from None
+        texts = [line for line in lines if line.strip()]
+    else:
+        texts = [options.text if options.text is not None else sys.stdin.read()]
+    if not texts or not any(c.isalnum() for text in texts for c in text):
+        raise UsageError('the text is empty; give --text "…", --text-file FILE or text on standard input')
+    return texts
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(
+            f"cannot make the folder {folder}: {error.strerror}; with --text-file, -o is a folder"
+        ) from None
+
+
+def _check_target(target: Path) -> None:
+    """Refuses before the work what would fail after it."""
+    folder = target.parent
+    if target.is_dir():
+        raise UsageError(f"{target} is a folder; name a WAV file")
+    if not folder.is_dir():
+        raise UsageError(f"cannot write {target}: there is no folder {folder}")
+    if not os.access(folder, os.W_OK):
+        raise UsageError(f"cannot write {target}: no permission in {folder}")

@@ -1,0 +1,85 @@
+"""`myxtts train`."""
+
+import argparse
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.console import Console
+
+from myxtts.cli.display import clock_text, training_display
+from myxtts.cli.prepare import prepare_and_report
+from myxtts.cli.settings import configure, describe
+from myxtts.errors import UsageError
+from myxtts.training.metrics import Summary
+
+
+def run(options: argparse.Namespace) -> int:
+    """Prepares the data where needed, trains, reports."""
+    config, origin = configure(options)
+    if not config.data.train_data:
+        raise UsageError("no training data; add --train-data DIR")
+    if config.data.val_data and not Path(config.data.val_data).is_dir():
+        raise UsageError(f"no such dataset folder: {config.data.val_data}")
+    run_folder = Path(config.training.checkpoint_dir)
+    resume = None
+    if options.resume is not None:
+        from myxtts.training.checkpoint import find_checkpoint
+
+        resume = find_checkpoint(Path(options.resume) if options.resume else run_folder, ("latest",))
+    elif (run_folder / "latest").exists():
+        raise UsageError(
+            f"{run_folder} already holds a run; add --resume to go on with it or choose another --checkpoint-dir"
+        )
+    console = Console()
+    for line in describe(config, origin):
+        console.print(f"   {line}", highlight=False, soft_wrap=True)
+    prepare_and_report(Path(config.data.train_data), config, console)
+
+    from myxtts.devices import import_tensorflow
+
+    import_tensorflow()
+    from myxtts.training.trainer import XTTSTrainer
+
+    trainer = XTTSTrainer(config, resume_checkpoint=resume)
+    console.print(f"Creating model on device: {trainer.devices.model_device}", highlight=False)
+    with stop_on_signals() as (stop, received), training_display(console) as show:
+        summary = trainer.train(show, stop)
+    for line in summary_lines(summary):
+        console.print(line, highlight=False, soft_wrap=True)
+    console.print(f"✅ Saved in {run_folder / 'latest'}", highlight=False, soft_wrap=True)
+    return 128 + received[0] if received else 0
+
+
+@contextmanager
+def stop_on_signals() -> Iterator[tuple[threading.Event, list[int]]]:
+    """Ctrl-C and SIGTERM ask the loop to finish its step and save; the second one interrupts."""
+    stop = threading.Event()
+    received: list[int] = []
+
+    def handle(number: int, _frame: object) -> None:
+        if received:
+            raise KeyboardInterrupt
+        received.append(number)
+        stop.set()
+
+    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stop, received
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def summary_lines(summary: Summary) -> list[str]:
+    """The performance report at the end of a run."""
+    lines = [
+        f"{summary.steps} steps in {clock_text(summary.seconds)}, {summary.shapes} shapes, {summary.traces} traces",
+        f"step time {summary.mean_step_ms:.0f} ± {summary.deviation_step_ms:.0f} ms, variation {summary.variation:.0%}",
+        f"{summary.frames_per_second:.0f} mel frames/s, data wait {summary.data_wait:.1%}",
+    ]
+    if summary.variation > 0.3:
+        lines.append("⚠️ step times vary by more than 30 %: close other programs, or try a larger --buffer-size")
+    return lines

@@ -1,0 +1,185 @@
+"""Every setting of MyXTTS as frozen dataclasses that check themselves, and the model's size presets.
+
+In: plain values.
+Out: an `XTTSConfig` in which every value is known to be usable.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from myxtts.errors import UsageError
+
+MODEL_SIZES: dict[str, dict[str, Any]] = {
+    "tiny": {},
+    "small": {"width": 256, "text_blocks": 5, "decoder_blocks": 8, "heads": 4, "speaker_blocks": 2},
+    "normal": {
+        "width": 384,
+        "text_blocks": 6,
+        "decoder_blocks": 10,
+        "heads": 6,
+        "speaker_blocks": 3,
+        "speaker_tokens": 16,
+    },
+    "big": {
+        "width": 512,
+        "text_blocks": 8,
+        "decoder_blocks": 14,
+        "heads": 8,
+        "speaker_blocks": 4,
+        "speaker_tokens": 32,
+    },
+}
+
+LANGUAGES = ("en", "fa", "es", "fr", "de", "it", "pt", "pl", "tr", "ru", "nl", "cs", "ar", "zh", "ja", "hu", "ko", "hi")
+
+
+def _require(condition: bool, message: str) -> None:
+    if not condition:
+        raise UsageError(message)
+
+
+@dataclass(frozen=True)
+class AudioConfig:
+    """The one mel definition: 80 log-mel bands of a 1024-sample window every 256 samples at 22.05 kHz."""
+
+    sample_rate: int = 22050
+    n_fft: int = 1024
+    hop_samples: int = 256
+    n_mels: int = 80
+    fmin: float = 0.0
+    fmax: float = 8000.0
+    floor: float = 1e-5  # smallest magnitude before the logarithm
+
+    def __post_init__(self) -> None:
+        _require(self.sample_rate >= 8000, f"audio.sample_rate is {self.sample_rate}; it must be at least 8000")
+        _require(
+            0 < self.hop_samples <= self.n_fft // 2,
+            f"audio.hop_samples is {self.hop_samples}; it must lie between 1 and n_fft / 2 = {self.n_fft // 2}",
+        )
+        _require(
+            0 <= self.fmin < self.fmax <= self.sample_rate / 2,
+            f"audio.fmin {self.fmin} and audio.fmax {self.fmax} must rise and stay below {self.sample_rate / 2:g}",
+        )
+        _require(self.n_mels > 0 and self.floor > 0, "audio.n_mels and audio.floor must be positive")
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """Shapes of the network. `size` names a preset; single values may differ from it."""
+
+    size: str = "tiny"
+    width: int = 160
+    heads: int = 2
+    text_blocks: int = 4
+    decoder_blocks: int = 6
+    decoder_attention_every: int = 3
+    duration_blocks: int = 2
+    speaker_blocks: int = 1
+    speaker_tokens: int = 8
+    frames_per_step: int = 2  # mel frames that one decoder position covers
+    reference_frames: int = 128  # mel frames of a reference slice in training
+
+    def __post_init__(self) -> None:
+        _require(self.size in MODEL_SIZES, f"model.size is {self.size!r}; choose one of {', '.join(MODEL_SIZES)}")
+        for name in ("width", "heads", "text_blocks", "decoder_blocks", "speaker_tokens", "frames_per_step"):
+            _require(getattr(self, name) > 0, f"model.{name} is {getattr(self, name)}; it must be positive")
+        _require(
+            self.width % (2 * self.heads) == 0,
+            f"model.width {self.width} must be a multiple of twice model.heads ({self.heads})",
+        )
+        _require(
+            self.reference_frames % self.frames_per_step == 0,
+            f"model.reference_frames {self.reference_frames} must be a multiple of model.frames_per_step",
+        )
+
+
+@dataclass(frozen=True)
+class DataConfig:
+    """Where the recordings are, how they are read and how batches are formed."""
+
+    train_data: str = ""
+    val_data: str = ""  # empty: `val_clips` clips are held out of the training folder
+    val_clips: int = 16
+    cache_dir: str = ""  # empty: the user's cache folder
+    language: str = "en"
+    front_end: str = "phonemes"  # or "characters"
+    trim_silence: bool = True
+    min_seconds: float = 0.4
+    max_seconds: float = 15.0
+    min_clips: int = 2
+    batch_size: int = 16
+    buckets: int = 4
+    static_shapes: bool = True
+    num_workers: int = 0  # 0: as many as there are cores
+    pipeline_buffer_size: int = 50
+
+    def __post_init__(self) -> None:
+        _require(
+            self.language in LANGUAGES, f"data.language is {self.language!r}; choose one of {', '.join(LANGUAGES)}"
+        )
+        _require(
+            self.front_end in ("phonemes", "characters"),
+            f"data.front_end is {self.front_end!r}; choose phonemes or characters",
+        )
+        for name in ("batch_size", "buckets", "pipeline_buffer_size", "min_clips"):
+            _require(getattr(self, name) > 0, f"data.{name} is {getattr(self, name)}; it must be positive")
+        _require(
+            self.num_workers >= 0 and self.val_clips >= 0, "data.num_workers and data.val_clips cannot be negative"
+        )
+        _require(
+            0 < self.min_seconds < self.max_seconds,
+            f"data.min_seconds {self.min_seconds} must be positive and less than data.max_seconds {self.max_seconds}",
+        )
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    """The optimisation and its cadence. A limit of 0 means none; the first limit reached ends the run."""
+
+    checkpoint_dir: str = "checkpoints"
+    max_steps: int = 0
+    epochs: int = 0
+    max_minutes: float = 0.0
+    lr: float = 2e-3
+    warmup_steps: int = 100
+    schedule_steps: int = 200_000  # length of the cosine where no limit gives one
+    weight_decay: float = 0.01
+    clip_norm: float = 1.0
+    ema_decay: float = 0.998
+    duration_loss: float = 0.1
+    prior_loss: float = 1.0
+    flat_start_sweeps: int = 8  # rounds of alignment by token averages before the first step
+    flat_start_clips: int = 512
+    guide_steps: int = 600  # steps over which those averages still help the alignment search
+    xla: bool = False
+    seed: int = 0
+    log_every: int = 25
+    val_every: int = 500
+    save_every: int = 500
+    keep: int = 3  # checkpoints kept besides the best
+
+    def __post_init__(self) -> None:
+        for name in ("max_steps", "epochs", "max_minutes", "warmup_steps", "flat_start_sweeps", "guide_steps"):
+            _require(getattr(self, name) >= 0, f"training.{name} is {getattr(self, name)}; it cannot be negative")
+        for name in (
+            "lr",
+            "clip_norm",
+            "schedule_steps",
+            "flat_start_clips",
+            "log_every",
+            "val_every",
+            "save_every",
+            "keep",
+        ):
+            _require(getattr(self, name) > 0, f"training.{name} is {getattr(self, name)}; it must be positive")
+        _require(0 <= self.ema_decay < 1, f"training.ema_decay is {self.ema_decay}; it must lie in [0, 1)")
+
+
+@dataclass(frozen=True)
+class XTTSConfig:
+    """All settings of a run."""
+
+    model: ModelConfig = field(default_factory=ModelConfig)
+    audio: AudioConfig = field(default_factory=AudioConfig)
+    data: DataConfig = field(default_factory=DataConfig)
+    training: TrainingConfig = field(default_factory=TrainingConfig)

@@ -1,0 +1,116 @@
+"""Settings from defaults, a YAML file and flags, each later one winning, with the origin of every value.
+
+In: a YAML path and flags as {"section.name": value}.
+Out: an `XTTSConfig` and {"section.name": where it came from}; also saves one and reads it back.
+"""
+
+import dataclasses
+import difflib
+import types
+import typing
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from myxtts.config.config import MODEL_SIZES, XTTSConfig
+from myxtts.errors import UsageError
+
+SECTIONS: dict[str, type] = {f.name: typing.cast(type, f.type) for f in dataclasses.fields(XTTSConfig)}
+
+
+def _nearest(name: str, known: typing.Iterable[str]) -> str:
+    match = difflib.get_close_matches(name, list(known), n=1, cutoff=0.4)
+    return f"; did you mean {match[0]!r}?" if match else f"; known: {', '.join(sorted(known))}"
+
+
+def _convert(key: str, value: Any, wanted: type, source: str) -> Any:
+    """A value of the field's own type, or an error that names key, source and type."""
+    if wanted is float and isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    if wanted is float and isinstance(value, str):
+        try:
+            return float(value)  # YAML 1.1 reads 1e-4 as text
+        except ValueError:
+            pass
+    if isinstance(value, wanted) and not (wanted is int and isinstance(value, bool)):
+        return value
+    raise UsageError(f"{source}: {key} is {value!r}, a {type(value).__name__}; it must be a {wanted.__name__}")
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    """A YAML file as {"section.name": value}; unknown sections and keys are refused with the nearest name."""
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"cannot read configuration {path}: {error.strerror}") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise UsageError(f"configuration {path} is not valid YAML: {' '.join(str(error).split())}") from None
+    if content is None:
+        return {}
+    if not isinstance(content, dict):
+        raise UsageError(f"configuration {path} must hold sections ({', '.join(SECTIONS)}), found {content!r:.60}")
+    values: dict[str, Any] = {}
+    for section, entries in content.items():
+        if section not in SECTIONS:
+            raise UsageError(f"{path}: unknown section {section!r}{_nearest(str(section), SECTIONS)}")
+        if not isinstance(entries, dict):
+            raise UsageError(f"{path}: section {section} must hold `name: value` lines, found {entries!r:.60}")
+        fields = typing.get_type_hints(SECTIONS[section])
+        for name, value in entries.items():
+            if name not in fields:
+                raise UsageError(f"{path}: unknown key {section}.{name}{_nearest(str(name), fields)}")
+            values[f"{section}.{name}"] = _convert(f"{section}.{name}", value, fields[name], str(path))
+    return values
+
+
+def build(values: Mapping[str, Any]) -> XTTSConfig:
+    """Dotted values on top of the defaults and of the preset that `model.size` names."""
+    sections: dict[str, dict[str, Any]] = {section: {} for section in SECTIONS}
+    size = values.get("model.size", "tiny")
+    sections["model"].update(MODEL_SIZES.get(size, {}))
+    for key, value in values.items():
+        section, name = key.split(".")
+        sections[section][name] = value
+    return XTTSConfig(**{section: SECTIONS[section](**entries) for section, entries in sections.items()})
+
+
+def resolve(path: Path | None, flags: Mapping[str, Any]) -> tuple[XTTSConfig, Mapping[str, str]]:
+    """Defaults < YAML < flags. The second value tells where each non-default value came from."""
+    values, origin = {}, {}
+    if path is not None:
+        for key, value in read_yaml(path).items():
+            values[key], origin[key] = value, str(path)
+    for key, value in flags.items():
+        values[key], origin[key] = value, "flag"
+    return build(values), types.MappingProxyType(origin)
+
+
+def flatten(config: XTTSConfig) -> dict[str, Any]:
+    """Every value as {"section.name": value}."""
+    return {
+        f"{section}.{name}": value
+        for section, entries in dataclasses.asdict(config).items()
+        for name, value in entries.items()
+    }
+
+
+def differences(config: XTTSConfig, other: XTTSConfig, section: str) -> list[str]:
+    """Readable lines for what differs in one section."""
+    ours, theirs = flatten(config), flatten(other)
+    return [
+        f"{key}: {ours[key]!r} here, {theirs[key]!r} there"
+        for key in ours
+        if key.startswith(f"{section}.") and ours[key] != theirs[key]
+    ]
+
+
+def save(config: XTTSConfig, path: Path) -> None:
+    """The whole configuration as YAML that `load` reads back equal."""
+    path.write_text(yaml.safe_dump(dataclasses.asdict(config), sort_keys=False), encoding="utf-8")
+
+
+def load(path: Path) -> XTTSConfig:
+    """A configuration written by `save`."""
+    return build(read_yaml(path))

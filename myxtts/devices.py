@@ -1,0 +1,45 @@
+"""Which device prepares the data and which one trains. The only module that knows device names.
+
+In: what TensorFlow finds on this machine.
+Out: a DevicePlan whose names every other module passes on.
+"""
+
+import os
+import sys
+import tempfile
+from dataclasses import dataclass
+from types import ModuleType
+
+
+@dataclass(frozen=True)
+class DevicePlan:
+    """Names of the two roles; equal when one device does both."""
+
+    data_device: str
+    model_device: str
+
+
+def import_tensorflow() -> ModuleType:
+    """TensorFlow without its start-up chatter on standard error; all of it is shown when the import fails."""
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    sys.stderr.flush()
+    saved = os.dup(2)
+    with tempfile.TemporaryFile() as chatter:
+        os.dup2(chatter.fileno(), 2)
+        try:
+            import tensorflow
+        except BaseException:
+            chatter.seek(0)
+            os.write(saved, chatter.read())
+            raise
+        finally:
+            os.dup2(saved, 2)
+            os.close(saved)
+    return tensorflow
+
+
+def plan_devices() -> DevicePlan:
+    """Both roles on the first GPU, or on the CPU where there is none."""
+    tf = import_tensorflow()
+    name = "/GPU:0" if tf.config.list_physical_devices("GPU") else "/CPU:0"
+    return DevicePlan(name, name)

@@ -1,0 +1,13 @@
+"""Errors that a person can act on: shown as one line, without a traceback."""
+
+
+class UsageError(Exception):
+    """What was asked for cannot be right: wrong flag, missing file, unreadable input. Exit code 2."""
+
+    exit_code = 2
+
+
+class RunError(Exception):
+    """The request was right, but a check or the run itself failed. Exit code 1."""
+
+    exit_code = 1

@@ -1,0 +1,106 @@
+"""Text and a reference recording to a waveform.
+
+In: a checkpoint, text, a language, optional reference waves.
+Out: float32 [samples] at the checkpoint's sampling rate.
+"""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import tensorflow as tf
+
+from myxtts.audio.mel import griffin_lim, reference_mel
+from myxtts.audio.wav import read_wave
+from myxtts.devices import plan_devices
+from myxtts.errors import UsageError
+from myxtts.models.xtts import XTTS
+from myxtts.training.checkpoint import find_checkpoint, read_checkpoint
+from myxtts.training.step import load_average
+
+SENTENCE_GAP_SECONDS = 0.25
+SHORTEST_REFERENCE_SECONDS = 0.5
+
+
+class Synthesizer:
+    """A loaded voice. The first sentence pays for tracing, later ones do not."""
+
+    def __init__(self, checkpoint: Path):
+        saved = read_checkpoint(find_checkpoint(checkpoint))
+        self.config, self.tokenizer, self.voices = saved.config, saved.tokenizer, saved.voices
+        self.sample_rate = saved.config.audio.sample_rate
+        self.device = plan_devices().model_device
+        n_mels = self.config.audio.n_mels
+        with tf.device(self.device):
+            self.model = XTTS(self.config.model, len(self.tokenizer.symbols), n_mels)
+            self.model.create_variables()
+            load_average(self.model, saved.arrays)
+        tokens, count = tf.TensorSpec([1, None], tf.int32), tf.TensorSpec([1], tf.int32)
+        voice, scalar = tf.TensorSpec([1, None, self.config.model.width]), tf.TensorSpec([])
+        self._speak = tf.function(self.model.speak, input_signature=[tokens, count, voice, scalar], autograph=False)
+        self._vocode = tf.function(
+            lambda mel: griffin_lim(mel, self.config.audio), input_signature=[tf.TensorSpec([1, None, n_mels])]
+        )
+
+    def voice(self, references: Sequence[Path] = (), speaker: str | None = None) -> tf.Tensor:
+        """Voice tokens of recordings, or of a speaker from training (the first one when none is named)."""
+        if references:
+            mels = [self._reference_mel(path) for path in references]
+        else:
+            name = speaker or next(iter(self.voices))
+            if name not in self.voices:
+                raise UsageError(f"no speaker {name!r} in this checkpoint; it has {', '.join(self.voices)}")
+            mels = [self.voices[name]]
+        mel = np.concatenate(mels)[None]
+        with tf.device(self.device):
+            return self.model.voice(tf.constant(mel), tf.constant([mel.shape[1]]))
+
+    def _reference_mel(self, path: Path) -> np.ndarray:
+        wave = read_wave(path, self.sample_rate)
+        if len(wave) < SHORTEST_REFERENCE_SECONDS * self.sample_rate or np.abs(wave).max() < 1e-3:
+            raise UsageError(
+                f"{path} holds {len(wave) / self.sample_rate:.2f} s of sound; a reference needs at least half a second"
+            )
+        return reference_mel(wave, self.config.audio, self.config.model.frames_per_step)
+
+    def mel(self, text: str, voice: tf.Tensor, language: str, speed: float = 1.0) -> np.ndarray:
+        """Normalised log-mel [frames, n_mels] of one sentence."""
+        tokens = self.tokenizer.encode(text, language)[None]
+        with tf.device(self.device):
+            mel, _ = self._speak(
+                tf.constant(tokens), tf.constant([tokens.shape[1]]), voice, tf.constant(speed, tf.float32)
+            )
+        return mel[0].numpy()
+
+    def speak(self, text: str, voice: tf.Tensor, language: str | None = None, speed: float = 1.0) -> np.ndarray:
+        """Waveform of a text; sentences are spoken one by one with a short pause between them."""
+        if not 0.25 <= speed <= 4.0:
+            raise UsageError(f"speed is {speed:g}; it must lie between 0.25 and 4")
+        gap = np.zeros(int(SENTENCE_GAP_SECONDS * self.sample_rate), np.float32)
+        pieces: list[np.ndarray] = []
+        for sentence in split_sentences(text):
+            mel = self.mel(sentence, voice, language or self.tokenizer.languages[0], speed)
+            with tf.device(self.device):
+                wave = self._vocode(tf.constant(mel[None]))[0].numpy()
+            pieces += [gap, wave] if pieces else [wave]
+        wave = np.concatenate(pieces)
+        return wave * min(1.0, 0.95 / max(float(np.abs(wave).max()), 1e-6))
+
+
+def split_sentences(text: str) -> list[str]:
+    """Sentences of a text, at the marks that end one.
+
+    Raises:
+        UsageError: there is nothing to speak.
+    """
+    parts = [part.strip() for part in re.split(r"(?<=[.!?؟。！？])\s+(?=\S)", " ".join(text.split()))]
+    sentences: list[str] = []
+    for part in parts:
+        if sentences and re.search(r"\b(Mr|Mrs|Dr|St|No|[A-Z])\.$", sentences[-1]):
+            sentences[-1] += " " + part  # the dot was an abbreviation's
+        elif any(c.isalnum() for c in part):
+            sentences.append(part)
+    if not sentences:
+        raise UsageError("the text is empty; write at least one word")
+    return sentences

@@ -1,0 +1,33 @@
+"""Aligned text states to mel frames.
+
+In: one state per decoder step [B, M', width], mask [B, M', 1], voice tokens [B, K, width].
+Out: stacked mel frames [B, M', n_mels * frames_per_step], zero past each length.
+"""
+
+import tensorflow as tf
+from keras import layers
+
+from myxtts.config.config import ModelConfig
+from myxtts.models.layers import ConvBlock, SentenceAttention, positions
+
+
+class Decoder(layers.Layer):
+    """Deterministic: convolutions for the sound, some attention for the sentence and the voice."""
+
+    def __init__(self, config: ModelConfig, n_mels: int, **kwargs):
+        super().__init__(**kwargs)
+        self.width, self.every = config.width, config.decoder_attention_every
+        self.convs = [ConvBlock(config.width, 9) for _ in range(config.decoder_blocks)]
+        self.attentions = [
+            SentenceAttention(config.width, config.heads) for _ in range(config.decoder_blocks // self.every)
+        ]
+        self.norm = layers.LayerNormalization(epsilon=1e-5)
+        self.out = layers.Dense(n_mels * config.frames_per_step)
+
+    def call(self, states, mask, voice):
+        states = (states + positions(tf.shape(states)[1], self.width)) * mask
+        for index, conv in enumerate(self.convs):
+            states = conv(states, mask)
+            if index % self.every == 1 and index // self.every < len(self.attentions):
+                states = self.attentions[index // self.every](states, mask, voice)
+        return self.out(self.norm(states)) * mask

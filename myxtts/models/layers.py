@@ -1,0 +1,85 @@
+"""The building blocks shared by the encoder, the speaker encoder and the decoder.
+
+In: float [B, L, width] with a mask [B, L, 1] of ones and zeros.
+Out: the same shape; a position under a zero of the mask never changes one under a one.
+"""
+
+import math
+
+import tensorflow as tf
+from keras import layers
+
+
+def length_mask(lengths: tf.Tensor, size: int | tf.Tensor) -> tf.Tensor:
+    """Ones up to each length: float32 [B, size, 1]."""
+    return tf.sequence_mask(lengths, size, tf.float32)[:, :, None]
+
+
+def positions(length: int | tf.Tensor, width: int) -> tf.Tensor:
+    """Sinusoidal positions, float32 [1, length, width]."""
+    rates = tf.exp(-math.log(1e4) * tf.range(0, width, 2, dtype=tf.float32) / width)
+    angles = tf.cast(tf.range(length), tf.float32)[:, None] * rates
+    return tf.concat([tf.sin(angles), tf.cos(angles)], axis=-1)[None]
+
+
+def stack_frames(mel: tf.Tensor, frames_per_step: int) -> tf.Tensor:
+    """[B, M, n_mels] -> [B, M / frames_per_step, n_mels * frames_per_step]."""
+    shape = tf.shape(mel)
+    return tf.reshape(mel, [shape[0], shape[1] // frames_per_step, mel.shape[-1] * frames_per_step])
+
+
+def unstack_frames(stacked: tf.Tensor, frames_per_step: int) -> tf.Tensor:
+    """The inverse of `stack_frames`."""
+    shape = tf.shape(stacked)
+    return tf.reshape(stacked, [shape[0], shape[1] * frames_per_step, stacked.shape[-1] // frames_per_step])
+
+
+class ConvBlock(layers.Layer):
+    """ConvNeXt: a depthwise convolution along time, then a two-layer network at each position."""
+
+    def __init__(self, width: int, kernel: int, **kwargs):
+        super().__init__(**kwargs)
+        self.depthwise = layers.DepthwiseConv1D(kernel, padding="same")
+        self.norm = layers.LayerNormalization(epsilon=1e-5)
+        self.widen = layers.Dense(3 * width, activation="gelu")
+        self.narrow = layers.Dense(width, kernel_initializer="zeros")  # the block starts as the identity
+
+    def call(self, x, mask):
+        return x + self.narrow(self.widen(self.norm(self.depthwise(x * mask))))
+
+
+class Attention(layers.Layer):
+    """Multi-head attention of x [B, L, width] over a source [B, S, width] with its mask [B, S, 1]."""
+
+    def __init__(self, width: int, heads: int, **kwargs):
+        super().__init__(**kwargs)
+        self.width, self.heads = width, heads
+        self.norm = layers.LayerNormalization(epsilon=1e-5)
+        self.query = layers.Dense(width)
+        self.key_value = layers.Dense(2 * width)
+        self.out = layers.Dense(width, kernel_initializer="zeros")
+
+    def _split(self, x):
+        shape = tf.shape(x)
+        return tf.transpose(tf.reshape(x, [shape[0], shape[1], self.heads, -1]), [0, 2, 1, 3])  # [B, heads, L, d]
+
+    def call(self, x, source, source_mask):
+        key, value = tf.split(self.key_value(source), 2, axis=-1)
+        query = self.query(self.norm(x)) * (self.width // self.heads) ** -0.5
+        scores = tf.matmul(self._split(query), self._split(key), transpose_b=True)
+        scores += (1.0 - source_mask[:, None, None, :, 0]) * -1e9
+        mixed = tf.transpose(tf.matmul(tf.nn.softmax(scores), self._split(value)), [0, 2, 1, 3])
+        return x + self.out(tf.reshape(mixed, tf.shape(x)))
+
+
+class SentenceAttention(layers.Layer):
+    """Attention of x over itself and over the voice tokens [B, K, width], which have no padding."""
+
+    def __init__(self, width: int, heads: int, **kwargs):
+        super().__init__(**kwargs)
+        self.norm = layers.LayerNormalization(epsilon=1e-5)
+        self.attention = Attention(width, heads)
+
+    def call(self, x, mask, voice):
+        source = tf.concat([voice, self.norm(x)], axis=1)
+        return self.attention(x, source, tf.concat([tf.ones_like(voice[..., :1]), mask], axis=1))

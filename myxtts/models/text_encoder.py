@@ -1,0 +1,30 @@
+"""Tokens to one state per token.
+
+In: tokens int32 [B, T], lengths [B], voice tokens [B, K, width].
+Out: states [B, T, width], zero past each length, and their mask [B, T, 1].
+"""
+
+import tensorflow as tf
+from keras import layers
+
+from myxtts.config.config import ModelConfig
+from myxtts.models.layers import ConvBlock, SentenceAttention, length_mask, positions
+
+
+class TextEncoder(layers.Layer):
+    """Convolutions for the neighbourhood, attention for the sentence and the voice."""
+
+    def __init__(self, config: ModelConfig, symbols: int, **kwargs):
+        super().__init__(**kwargs)
+        self.width = config.width
+        self.embed = layers.Embedding(symbols, config.width)
+        self.convs = [ConvBlock(config.width, 5) for _ in range(config.text_blocks)]
+        self.attentions = [SentenceAttention(config.width, config.heads) for _ in range(config.text_blocks)]
+        self.norm = layers.LayerNormalization(epsilon=1e-5)
+
+    def call(self, tokens, lengths, voice):
+        mask = length_mask(lengths, tf.shape(tokens)[1])
+        states = self.embed(tokens) * self.width**0.5 + positions(tf.shape(tokens)[1], self.width)
+        for conv, attend in zip(self.convs, self.attentions, strict=True):
+            states = attend(conv(states, mask), mask, voice)
+        return self.norm(states) * mask, mask

@@ -1,0 +1,56 @@
+"""Waves to mel features and reference slices: the work of the data device.
+
+In: RawBatch.
+Out: Batch, on the device where it was called; one trace per bucket shape.
+"""
+
+import tensorflow as tf
+
+from myxtts.audio.mel import log_mel
+from myxtts.batch import Batch, RawBatch
+from myxtts.config.config import XTTSConfig
+
+
+class Featurizer:
+    """A compiled RawBatch -> Batch with its own count of traces."""
+
+    def __init__(self, config: XTTSConfig):
+        self._audio, self._model = config.audio, config.model
+        self.traces = 0
+        self._compiled = tf.function(self._featurize)
+
+    def __call__(self, raw: RawBatch, seed: tf.Tensor) -> Batch:
+        """Features of a batch; `seed` int32 [2] decides the reference slices."""
+        return self._compiled(raw, seed)
+
+    def _featurize(self, raw: RawBatch, seed: tf.Tensor) -> Batch:
+        self.traces += 1  # runs while tracing only
+        step = self._model.frames_per_step
+        waves = tf.cast(raw.waves, tf.float32) / 32768.0
+        frames = waves.shape[1] // self._audio.hop_samples
+        lengths = raw.wave_lengths // self._audio.hop_samples + 1
+        lengths = tf.minimum((lengths + step - 1) // step * step, frames)
+        mel = log_mel(waves, self._audio)[:, :frames]
+        mel *= tf.sequence_mask(lengths, frames, tf.float32)[:, :, None]
+        reference, reference_lengths = self._slice_references(mel, lengths, raw.speakers, seed)
+        return Batch(raw.tokens, raw.text_lengths, mel, lengths, reference, reference_lengths, raw.weights)
+
+    def _slice_references(
+        self, mel: tf.Tensor, lengths: tf.Tensor, speakers: tf.Tensor, seed: tf.Tensor
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        """A random slice of a random clip of the same speaker in this batch, at most `reference_frames` long.
+
+        Taking another clip where there is one keeps the words of the target out of the voice.
+        """
+        rows, width = mel.shape[0], min(self._model.reference_frames, mel.shape[1])
+        chance = tf.random.stateless_uniform([rows, rows], seed)
+        chance -= tf.eye(rows)  # itself only when the speaker has no other clip here
+        chance = tf.where(speakers[:, None] == speakers[None, :], chance, -2.0)
+        donor = tf.argmax(chance, axis=1, output_type=tf.int32)
+        donor_lengths = tf.gather(lengths, donor)
+        span = tf.minimum(donor_lengths, width)
+        room = tf.cast(donor_lengths - span + 1, tf.float32)
+        start = tf.cast(tf.random.stateless_uniform([rows], seed + 1) * room, tf.int32)
+        index = tf.minimum(start[:, None] + tf.range(width)[None, :], mel.shape[1] - 1)
+        slices = tf.gather(tf.gather(mel, donor), index, batch_dims=1)
+        return slices * tf.sequence_mask(span, width, tf.float32)[:, :, None], span

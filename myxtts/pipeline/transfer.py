@@ -1,0 +1,54 @@
+"""The bounded buffer between the device that prepares and the device that trains.
+
+In: items put by the producer thread.
+Out: the same items in order, or the producer's exception.
+"""
+
+import threading
+from collections import deque
+from typing import Generic, TypeVar
+
+Item = TypeVar("Item")
+
+
+class Closed(Exception):
+    """The other side has gone; there is nothing more to do."""
+
+
+class BoundedBuffer(Generic[Item]):
+    """A few slots; `put` waits while they are full, `get` while they are empty, and `close` wakes both."""
+
+    def __init__(self, slots: int):
+        self.slots = slots
+        self._items: deque[Item] = deque()
+        self._changed = threading.Condition()
+        self._closed = False
+        self._error: BaseException | None = None
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def put(self, item: Item) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: self._closed or len(self._items) < self.slots)
+            if self._closed:
+                raise Closed
+            self._items.append(item)
+            self._changed.notify_all()
+
+    def get(self) -> Item:
+        """The next item; once the buffer is closed and empty, the producer's error or `Closed`."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._closed or self._items)
+            if self._items:
+                item = self._items.popleft()
+                self._changed.notify_all()
+                return item
+            raise self._error or Closed
+
+    def close(self, error: BaseException | None = None) -> None:
+        """No more items will come; what is already there can still be taken."""
+        with self._changed:
+            self._closed = True
+            self._error = self._error or error
+            self._changed.notify_all()

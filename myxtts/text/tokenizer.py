@@ -1,0 +1,105 @@
+"""Text to token ids: the symbols that a model knows, learned from its training texts.
+
+In: text (or ready phonemes) and a language.
+Out: int32 ids that begin with the language's symbol and end with an end mark; 0 is padding.
+"""
+
+import functools
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from myxtts.errors import UsageError
+from myxtts.text.normalize import normalize
+from myxtts.text.phonemes import PAUSES, phonemize
+
+PAD, END = "<pad>", "<end>"
+STRESS = "ˈˌ"
+
+
+def spell(text: str, language: str, front_end: str) -> list[str]:
+    """The units of a text before they become ids: phonemes or characters, with pauses."""
+    speakable = normalize(text, language)
+    if front_end == "phonemes":
+        return phonemize(speakable, language)
+    units = [
+        PAUSES.get(c, c) for c in speakable.lower() if c.isalpha() or c in PAUSES or c in " '\u200c" or _is_mark(c)
+    ]
+    if not any(c.isalpha() for c in units):
+        raise UsageError(f"nothing to speak in {text[:60]!r}; write at least one word")
+    return units
+
+
+def _is_mark(character: str) -> bool:
+    return unicodedata.category(character) == "Mn"
+
+
+def spell_phonemes(phonemes: str) -> list[str]:
+    """Units of a `phonemes` column: blanks between words, optional `_` between phonemes, marks joined to their base."""
+    units: list[str] = []
+    for word in phonemes.split():
+        if "_" in word:
+            units += [unit for unit in word.split("_") if unit]
+            continue
+        stress = ""
+        for c in word:
+            if c in STRESS:
+                stress = c
+            elif units and (_is_mark(c) or c in "ːˑʰʲʷˠˤ͡"):
+                units[-1] += c
+            else:
+                units.append(PAUSES.get(c, stress + c))
+                stress = ""
+    return units
+
+
+@dataclass(frozen=True)
+class Tokenizer:
+    """The symbols of one model, in the order of their ids."""
+
+    symbols: tuple[str, ...]
+    front_end: str
+    languages: tuple[str, ...]
+
+    @classmethod
+    def learn(cls, texts: Iterable[Sequence[str]], front_end: str, languages: Iterable[str]) -> "Tokenizer":
+        """All units that occur, sorted, after padding, the end mark and one symbol for each language."""
+        languages = tuple(sorted(set(languages)))
+        known = sorted({unit for units in texts for unit in units})
+        marks = (PAD, END, *(f"<{language}>" for language in languages))
+        return cls((*marks, *known), front_end, languages)
+
+    @functools.cached_property
+    def _ids(self) -> dict[str, int]:
+        return {symbol: index for index, symbol in enumerate(self.symbols)}
+
+    def _stand_in(self, unit: str) -> str | None:
+        """The same sound with another stress or without its length mark, where training never met this one."""
+        bare = unit.lstrip(STRESS)
+        candidates = [mark + form for form in (bare, bare.replace("ː", "")) for mark in ("", *STRESS)]
+        return next((c for c in candidates if c in self._ids), None)
+
+    def encode_units(self, units: Sequence[str], language: str) -> np.ndarray:
+        """Ids of ready units, int32 [length]; the language's symbol stands first."""
+        if language not in self.languages:
+            raise UsageError(f"this model speaks {', '.join(self.languages)}, not {language!r}")
+        ids, unknown = [], []
+        for unit in units:
+            found = unit if unit in self._ids else self._stand_in(unit)
+            if found is None:
+                parts = [c if c in self._ids else self._stand_in(c) for c in unit.lstrip(STRESS)]
+                if None in parts or not parts:
+                    unknown.append(unit)
+                    continue
+                ids += [self._ids[part] for part in parts if part is not None]
+            else:
+                ids.append(self._ids[found])
+        if unknown:
+            raise UsageError(f"the model never heard {' '.join(sorted(set(unknown)))} in training and cannot speak it")
+        return np.array([self._ids[f"<{language}>"], *ids, self._ids[END]], np.int32)
+
+    def encode(self, text: str, language: str) -> np.ndarray:
+        """Ids of a text, int32 [length]."""
+        return self.encode_units(spell(text, language, self.front_end), language)

@@ -1,0 +1,115 @@
+"""Everything a run needs to go on or to speak, in one folder without pickles.
+
+In: arrays, configuration, tokenizer, voices and counters.
+Out: `RUN/step-00000500/` with `arrays.npz`, `config.yaml`, `symbols.json`, `voices.npz`, `state.json`;
+     `RUN/latest` and `RUN/best` point to one of them.
+"""
+
+import dataclasses
+import json
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from myxtts.config.config import XTTSConfig
+from myxtts.config.load import load, save
+from myxtts.errors import RunError, UsageError
+from myxtts.text.tokenizer import Tokenizer
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """The content of one checkpoint folder."""
+
+    config: XTTSConfig
+    tokenizer: Tokenizer
+    arrays: dict[str, np.ndarray]
+    voices: dict[str, np.ndarray]  # speaker -> reference mel [frames, n_mels]
+    state: dict[str, Any]
+
+
+def write_checkpoint(run: Path, checkpoint: Checkpoint, keep: int, best: bool) -> Path:
+    """Writes under a temporary name, syncs, moves into place, then points `latest` (and `best`) at it."""
+    name = f"step-{checkpoint.state['step']:08d}"
+    target, partial = run / name, run / f".{name}.part"
+    try:
+        run.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir()
+        save(checkpoint.config, partial / "config.yaml")
+        symbols = json.dumps(dataclasses.asdict(checkpoint.tokenizer), ensure_ascii=False, indent=1)
+        (partial / "symbols.json").write_text(symbols, encoding="utf-8")
+        (partial / "state.json").write_text(json.dumps({"format": FORMAT, **checkpoint.state}), encoding="utf-8")
+        np.savez(partial / "voices.npz", allow_pickle=False, **checkpoint.voices)
+        np.savez(partial / "arrays.npz", allow_pickle=False, **checkpoint.arrays)
+        for file in partial.iterdir():
+            with file.open("rb") as written:
+                os.fsync(written.fileno())
+        shutil.rmtree(target, ignore_errors=True)
+        partial.rename(target)
+        _point(run / "latest", name)
+        if best:
+            _point(run / "best", name)
+        _rotate(run, keep)
+    except OSError as error:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise RunError(f"cannot save a checkpoint in {run}: {error.strerror}; the previous one is kept") from None
+    return target
+
+
+def _point(link: Path, name: str) -> None:
+    fresh = link.with_name(f".{link.name}.new")
+    fresh.unlink(missing_ok=True)
+    fresh.symlink_to(name)
+    fresh.replace(link)
+
+
+def _rotate(run: Path, keep: int) -> None:
+    """Deletes all but the newest `keep` and those that are pointed at."""
+    pinned = {str((run / link).readlink()) for link in ("latest", "best") if (run / link).is_symlink()}
+    steps = sorted(path for path in run.glob("step-*") if path.is_dir())
+    for path in steps[:-keep]:
+        if path.name not in pinned:
+            shutil.rmtree(path)
+
+
+def find_checkpoint(path: Path, prefer: tuple[str, ...] = ("best", "latest")) -> Path:
+    """A checkpoint folder from itself or from the run that holds it.
+
+    Raises:
+        UsageError: there is none.
+    """
+    if (path / "state.json").is_file():
+        return path
+    for name in prefer:
+        if (path / name / "state.json").is_file():
+            return path / name
+    if not path.exists():
+        raise UsageError(f"no such checkpoint: {path}")
+    raise UsageError(f"{path} holds no checkpoint; name a folder that `myxtts train --checkpoint-dir` wrote")
+
+
+def read_checkpoint(path: Path) -> Checkpoint:
+    """Reads a checkpoint folder.
+
+    Raises:
+        UsageError: a part is missing, damaged or of another format.
+    """
+    try:
+        state = json.loads((path / "state.json").read_text(encoding="utf-8"))
+        if state.get("format") != FORMAT:
+            raise UsageError(f"{path} has checkpoint format {state.get('format')}; this version reads {FORMAT}")
+        symbols = json.loads((path / "symbols.json").read_text(encoding="utf-8"))
+        tokenizer = Tokenizer(tuple(symbols["symbols"]), symbols["front_end"], tuple(symbols["languages"]))
+        with np.load(path / "arrays.npz", allow_pickle=False) as arrays, np.load(path / "voices.npz") as voices:
+            return Checkpoint(load(path / "config.yaml"), tokenizer, dict(arrays), dict(voices), state)
+    except FileNotFoundError as error:
+        raise UsageError(f"the checkpoint {path} lacks {Path(error.filename).name}") from None
+    except (OSError, ValueError, KeyError, EOFError) as error:
+        raise UsageError(f"the checkpoint {path} is damaged: {' '.join(str(error).split())}") from None

@@ -1,0 +1,50 @@
+"""What a run reports of itself, as plain values without TensorFlow."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """One log line: means since the line before."""
+
+    step: int
+    epoch: int
+    seconds: float  # since the run began
+    losses: dict[str, float]
+    learning_rate: float
+    step_ms: float
+    steps_per_second: float
+    frames_per_second: float
+    data_wait: float  # share of the time that the model device waited for data
+    buffer_fill: float  # share of the slots that were full
+    padding: float  # share of the frames that were padding
+    progress: float  # 0 to 1
+    seconds_left: float
+
+
+@dataclass(frozen=True)
+class Validation:
+    """Losses of the averaged weights on held-out clips, and one clip of it to look at."""
+
+    step: int
+    losses: dict[str, float]
+    target: np.ndarray = field(repr=False)  # [frames, n_mels]
+    spoken: np.ndarray = field(repr=False)  # [frames, n_mels]
+    path: np.ndarray = field(repr=False)  # [tokens, steps]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """How the run went, for the report at its end."""
+
+    steps: int
+    seconds: float
+    mean_step_ms: float
+    deviation_step_ms: float
+    variation: float  # deviation / mean, each step against the mean of its own batch shape
+    frames_per_second: float
+    data_wait: float
+    traces: int
+    shapes: int

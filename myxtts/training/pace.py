@@ -1,0 +1,76 @@
+"""How fast the loop runs: since the last log line, and over the whole run.
+
+In: every step's batch shape, wall time and results, which stay on the device until a log line needs them.
+Out: the numbers of `Metrics` and `Summary`.
+"""
+
+import time
+from collections import defaultdict
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from myxtts.pipeline.clock import StageClock
+
+
+class Pace:
+    """A window of steps between two log lines, and the sums of all windows."""
+
+    def __init__(self, clock: StageClock):
+        self.begin = time.perf_counter()
+        self._clock = clock
+        self._results: list[dict[str, tf.Tensor]] = []
+        self._window_begin, self._padded = self.begin, 0
+        self._times: dict[tuple[int, ...], list[float]] = defaultdict(list)
+        self._waited = self._trained = self._frames = 0.0
+
+    @property
+    def seconds(self) -> float:
+        """Since the run began."""
+        return time.perf_counter() - self.begin
+
+    def add(self, shape: tuple[int, ...], seconds: float, results: dict[str, tf.Tensor]) -> None:
+        """Notes one step on a mel batch of that shape."""
+        self._times[shape].append(seconds)
+        self._results.append(results)
+        self._padded += shape[0] * shape[1]
+
+    def close_window(self) -> dict[str, Any]:
+        """Reads the window's results back and returns its means."""
+        values = [{name: float(value) for name, value in result.items()} for result in self._results]  # host sync
+        means = {name: float(np.mean([value[name] for value in values])) for name in values[0]}
+        frames = means.pop("frames") * len(values)
+        elapsed = time.perf_counter() - self._window_begin
+        wait = self._clock.take().get("wait", 0.0)
+        self._waited, self._trained, self._frames = self._waited + wait, self._trained + elapsed, self._frames + frames
+        measured = {
+            "losses": means,
+            "step_ms": 1e3 * elapsed / len(values),
+            "steps_per_second": len(values) / elapsed,
+            "frames_per_second": frames / elapsed,
+            "data_wait": min(1.0, wait / elapsed),
+            "padding": 1.0 - frames / self._padded,
+        }
+        self._results, self._padded = [], 0
+        return measured
+
+    def open_window(self) -> None:
+        """Starts the next window now: what lay between (validation, saving) is not step time."""
+        self._window_begin = time.perf_counter()
+        self._clock.take()
+
+    def summary(self) -> dict[str, Any]:
+        """The numbers of `Summary`; the first step of each shape is its compilation and does not count."""
+        steady = [values[1:] for values in self._times.values() if len(values) > 1]
+        every = np.array([t for values in steady for t in values] or [0.0])
+        relative = np.array([float(t / np.mean(values)) for values in steady for t in values] or [1.0])
+        return {
+            "seconds": self.seconds,
+            "mean_step_ms": float(every.mean() * 1e3),
+            "deviation_step_ms": float(every.std() * 1e3),
+            "variation": float(relative.std()),
+            "frames_per_second": self._frames / self._trained if self._trained else 0.0,
+            "data_wait": min(1.0, self._waited / self._trained) if self._trained else 0.0,
+            "shapes": len(self._times),
+        }

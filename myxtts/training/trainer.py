@@ -14,6 +14,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from myxtts.audio.mel import reference_mel
 from myxtts.batch import Batch
 from myxtts.config.config import XTTSConfig
 from myxtts.config.load import differences

@@ -46,10 +46,39 @@ def make_buckets(frames: list[int], tokens: list[int], count: int, batch_size: i
     return buckets
 
 
-class HostDataset:
-    """The clips of a pack in batches. `buckets` tells every shape that will ever come."""
+def fit_buckets(frames: list[int], tokens: list[int], shapes: list[BucketShape]) -> list[Bucket]:
+    """Each clip in the smallest of the given shapes that holds it; what fits in none gets one shape of its own."""
+    members: dict[BucketShape, list[int]] = {shape: [] for shape in shapes}
+    extra = BucketShape(
+        shapes[0].batch_size,
+        _round_up(max(*tokens, *(shape.text_tokens for shape in shapes)), TEXT_STEP),
+        _round_up(max(*frames, *(shape.mel_frames for shape in shapes)), FRAME_STEP),
+    )
+    for i in sorted(range(len(frames)), key=lambda i: (frames[i], tokens[i], i)):
+        fitting = (s for s in shapes if frames[i] <= s.mel_frames and tokens[i] <= s.text_tokens)
+        members.setdefault(next(fitting, extra), []).append(i)
+    return [Bucket(shape, tuple(clips)) for shape, clips in members.items() if clips]
 
-    def __init__(self, pack: Pack, tokenizer: Tokenizer, config: XTTSConfig, clips: list[PackedClip] | None = None):
+
+class HostDataset:
+    """The clips of a pack in batches. `buckets` tells every shape that will ever come.
+
+    Args:
+        pack: where the audio lies.
+        tokenizer: gives the ids.
+        config: batch size, number of buckets, seed.
+        clips: some of the pack's clips instead of all.
+        shapes: bucket shapes to use where they fit, so that a validation set causes no new traces.
+    """
+
+    def __init__(
+        self,
+        pack: Pack,
+        tokenizer: Tokenizer,
+        config: XTTSConfig,
+        clips: list[PackedClip] | None = None,
+        shapes: list[BucketShape] | None = None,
+    ):
         self.pack, self.config = pack, config
         self.clips = pack.clips if clips is None else clips
         if not self.clips:
@@ -58,7 +87,10 @@ class HostDataset:
         hop, step = config.audio.hop_samples, config.model.frames_per_step
         self._frames = [_round_up(clip.samples // hop + 1, step) for clip in self.clips]
         lengths = [len(tokens) for tokens in self.tokens]
-        self.buckets = make_buckets(self._frames, lengths, config.data.buckets, config.data.batch_size)
+        if shapes:
+            self.buckets = fit_buckets(self._frames, lengths, shapes)
+        else:
+            self.buckets = make_buckets(self._frames, lengths, config.data.buckets, config.data.batch_size)
         speakers = sorted({clip.speaker for clip in pack.clips})
         self._speaker_ids = [speakers.index(clip.speaker) for clip in self.clips]
 

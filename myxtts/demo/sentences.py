@@ -130,6 +130,48 @@ PLURALS = _phrases("""
     examples | authorities | shadows | pictures | measures
 """)
 
+SUBJECTS = _phrases("""
+    evidence | department | protein | compound | description | prisoner | generalization | perplexity | lesson
+    mortar | ration | investigation | question | answer | expression | freedom | independence | butter | teaspoon
+    salt | vegetable | potato | tomato | onion | garlic | cabbage | pepper | vinegar | lemon | apricot | strawberry
+    chocolate | biscuit | pudding | sandwich | breakfast | supper | appetite | recipe | oven | opinion | religion
+    education | revolution | constitution | population | temperature | atmosphere | electricity | chemistry
+    biology | physics | mathematics | geography | philosophy | psychology | literature | poetry | grammar
+    dictionary | alphabet | paragraph | sentence | hydrogen | oxygen | nitrogen | carbon | mercury | aluminum
+    copper | iron | silver | granite | marble | limestone | gravel | clay | justice | patience | courage | jealousy
+    loyalty | honesty | curiosity | imagination | ambition | wisdom | ignorance | poverty | charity | anxiety
+    sorrow | happiness | friendship | marriage | childhood | adolescence | retirement | funeral | ceremony
+    festival | carnival | parliament | congress | senate | treaty | election | ambassador | minister | governor
+    commissioner | secretary | treasurer | inspector | detective | witness | suspect | murder | robbery | burglary
+    prison | courtroom | lawyer | verdict | testimony | punishment | rifle | pistol | cartridge | bullet | gunpowder
+    explosion | cannon | fortress | trench | battlefield | regiment | sergeant | lieutenant | hospital | surgeon
+    medicine | fever | pneumonia | bandage | stomach | shoulder | elbow | ankle | finger | thumb | eyebrow
+    forehead | skeleton | muscle | kidney | liver | lung | artery | nerve | brain | vision | hearing | taste | smell
+    memory | attention | elephant | giraffe | leopard | monkey | squirrel | rabbit | hedgehog | beaver | otter
+    badger | weasel | buffalo | camel | donkey | sparrow | eagle | vulture | pigeon | swallow | ostrich | penguin
+    peacock | chicken | turkey | salmon | herring | lobster | oyster | mosquito | butterfly | beetle | spider
+    scorpion | lizard | tortoise | crocodile | snake | frog | willow | maple | chestnut | walnut | cedar | juniper
+    orchid | daisy | violet | tulip | jasmine | clover | ivy | moss | bicycle | tractor | locomotive | submarine
+    aeroplane | helicopter | parachute | balloon | rocket | satellite | planet | comet | thermometer | microscope
+    compass | hourglass | calendar | newspaper | magazine | photograph | camera | television | telephone | computer
+    keyboard | printer | software | network | battery | cable | switch | lever | pulley | spring | gear | bearing
+    carpenter | plumber | mechanic | tailor | butcher | grocer | jeweller | barber | shoemaker | blacksmith
+    architect | sculptor | violinist | trumpet | orchestra | symphony | melody | rhythm | chorus | theatre | comedy
+    tragedy | audience | applause | Monday | Tuesday | September | October | November | December | Africa | Asia
+    Europe | America | Australia | Egypt | Persia | Norway | Scotland | Ireland | Brazil | Mexico | Dallas | Chicago
+    Oxford | Cambridge | Venice | Vienna | Moscow | Tehran | Tokyo | Shanghai | avenue | boulevard | alley | highway
+    tunnel | canal | harbour | lighthouse | warehouse | factory | chimney | balcony | staircase | cupboard | drawer
+    mattress | curtain | carpet | cushion | napkin | saucer | spoon | fork | bucket | broom | soap | towel
+    toothbrush | jacket | trousers | necktie | handkerchief | slipper | bracelet | necklace | earring | buckle
+    zipper | velvet | cotton | tobacco | whisky | brandy | champagne | coffee | cinnamon | ginger | honey | syrup
+    flour | wheat | barley | weather | hurricane | blizzard | drizzle | hail | sunshine | twilight | midnight
+    eclipse | horizon | glacier | volcano | earthquake | avalanche | waterfall | reservoir | peninsula | archipelago
+    desert | prairie | jungle | meadow | pasture | vineyard | orchard | measure | pleasure | treasure | leisure
+    closure | decision | division | occasion | garage | youth | union | unit | uniform | universe | yesterday
+    yogurt | yacht | yard | yarn | thought | thirst | theft | theory | thunder | throat | thorn | feather | leather
+    brother
+""")
+
 VERSES = _phrases("""
     Wool and oil were shipped by the usual route | Joy is a measure of how we live
     A vision of the azure sea gave him pleasure | The judge chose a large orange from each basket
@@ -165,6 +207,23 @@ def _noun_phrase(pick: random.Random) -> str:
     return f"{pick.choice(['the', 'the', 'his', 'her', 'our', 'their', 'that', 'this', 'my', 'your'])} {words}"
 
 
+def _remark(pick: random.Random) -> str:
+    """A sentence around words that the other rules never use."""
+    one, two, three = pick.sample(SUBJECTS, 3)
+    return pick.choice(
+        [
+            f"they spoke about {one}, {two} and {three}.",
+            f"{pick.choice(PEOPLE)} knew nothing of {one} or {two}.",
+            f"between {one} and {two} lies {three}.",
+            f"{one} and {two} are not the same as {three}.",
+            f"what do {one} and {two} have to do with {three}?",
+            f"{pick.choice(PEOPLE)} wrote a book on {one} and {two}.",
+            f"without {one} there would be no {two}.",
+            f"his {one} was better than her {two}.",
+        ]
+    )
+
+
 def _clause(pick: random.Random) -> str:
     """A statement without capital and full stop."""
     if pick.random() < 0.45:
@@ -181,25 +240,27 @@ def _clause(pick: random.Random) -> str:
 
 def _sentence(pick: random.Random) -> str:
     kind = pick.random()
-    if kind < 0.42:
+    if kind < 0.28:
         text = _clause(pick) + "."
-    elif kind < 0.54:
+    elif kind < 0.36:
         text = f"{pick.choice(OPENINGS)}, {_clause(pick)}."
-    elif kind < 0.62:
+    elif kind < 0.41:
         text = f"{pick.choice(TIMES)}, {_clause(pick)}."
-    elif kind < 0.76:
+    elif kind < 0.55:
         joint = pick.choice(
             [", and", ", but", " because", " while", ", which was true until", ", although", " when", ", so"]
         )
         text = f"{_clause(pick)}{joint} {_clause(pick)}."
-    elif kind < 0.84:
+    elif kind < 0.60:
         text = f"{pick.choice(COMMANDS)} {_noun_phrase(pick)} {pick.choice(PLACES + MANNERS)}."
-    elif kind < 0.92:
+    elif kind < 0.65:
         text = f"{pick.choice(QUESTIONS)} {pick.choice(PEOPLE)} {pick.choice(PRESENT)} {_noun_phrase(pick)}?"
-    else:
+    elif kind < 0.69:
         text = (
             f"{pick.choice(NUMBERS)} {pick.choice(PLURALS)} and {_noun_phrase(pick)} were left {pick.choice(PLACES)}."
         )
+    else:
+        text = _remark(pick)
     return text[0].upper() + text[1:]
 
 

@@ -17,7 +17,7 @@ from myxtts.errors import UsageError
 PAUSES = {",": ",", ";": ",", ":": ",", "-": ",", "،": ",", "؛": ",", "、": ",", "，": ",", "।": ".",
           ".": ".", "。": ".", "．": ".", "!": "!", "！": "!", "?": "?", "？": "?", "؟": "?"}  # fmt: skip
 _CLAUSE = re.compile(r"([,;:،؛、，।。．！？؟!?]+|\.+(?=\s|$|\")|\s-\s|--+)")
-_VOICES = {"en": "en-us", "zh": "cmn", "fr": "fr-fr", "es": "es", "pt": "pt-br"}
+_VOICES = {"en": "en-us", "zh": "cmn", "es": "es", "pt": "pt-br"}
 _SCRIPTS = {
     "fa": ("ARABIC",), "ar": ("ARABIC",), "ru": ("CYRILLIC",), "zh": ("CJK", "LATIN"), "ko": ("HANGUL", "LATIN"),
     "ja": ("HIRAGANA", "KATAKANA", "CJK", "LATIN"), "hi": ("DEVANAGARI",),

@@ -9,6 +9,7 @@ import dataclasses
 import json
 import os
 import shutil
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -45,9 +46,11 @@ def write_checkpoint(run: Path, checkpoint: Checkpoint, keep: int, best: bool) -
         save(checkpoint.config, partial / "config.yaml")
         symbols = json.dumps(dataclasses.asdict(checkpoint.tokenizer), ensure_ascii=False, indent=1)
         (partial / "symbols.json").write_text(symbols, encoding="utf-8")
-        (partial / "state.json").write_text(json.dumps({"format": FORMAT, **checkpoint.state}), encoding="utf-8")
         np.savez(partial / "voices.npz", allow_pickle=False, **checkpoint.voices)
         np.savez(partial / "arrays.npz", allow_pickle=False, **checkpoint.arrays)
+        sizes = {file.name: file.stat().st_size for file in sorted(partial.iterdir())}
+        state = {"format": FORMAT, "sizes": sizes, **checkpoint.state}
+        (partial / "state.json").write_text(json.dumps(state), encoding="utf-8")
         for file in partial.iterdir():
             with file.open("rb") as written:
                 os.fsync(written.fileno())
@@ -105,11 +108,14 @@ def read_checkpoint(path: Path) -> Checkpoint:
         state = json.loads((path / "state.json").read_text(encoding="utf-8"))
         if state.get("format") != FORMAT:
             raise UsageError(f"{path} has checkpoint format {state.get('format')}; this version reads {FORMAT}")
+        for name, size in state["sizes"].items():
+            if (found := (path / name).stat().st_size) != size:
+                raise UsageError(f"the checkpoint {path} is damaged: {name} has {found} bytes, expected {size}")
         symbols = json.loads((path / "symbols.json").read_text(encoding="utf-8"))
         tokenizer = Tokenizer(tuple(symbols["symbols"]), symbols["front_end"], tuple(symbols["languages"]))
         with np.load(path / "arrays.npz", allow_pickle=False) as arrays, np.load(path / "voices.npz") as voices:
             return Checkpoint(load(path / "config.yaml"), tokenizer, dict(arrays), dict(voices), state)
     except FileNotFoundError as error:
         raise UsageError(f"the checkpoint {path} lacks {Path(error.filename).name}") from None
-    except (OSError, ValueError, KeyError, EOFError) as error:
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
         raise UsageError(f"the checkpoint {path} is damaged: {' '.join(str(error).split())}") from None

@@ -84,10 +84,15 @@ class XTTSTrainer:
         config = self.config
         if config.data.val_data:
             val_pack = prepare(Path(config.data.val_data), config)
-            return HostDataset(self.pack, self.tokenizer, config), HostDataset(val_pack, self.tokenizer, config)
-        train, held_out = split_clips(self.pack.clips, config.data.val_clips)
-        val = HostDataset(self.pack, self.tokenizer, config, held_out) if held_out else None
-        return HostDataset(self.pack, self.tokenizer, config, train), val
+            train, held_out = self.pack.clips, val_pack.clips
+        else:
+            val_pack = self.pack
+            train, held_out = split_clips(self.pack.clips, config.data.val_clips)
+        train_set = HostDataset(self.pack, self.tokenizer, config, train)
+        if not held_out:
+            return train_set, None
+        shapes = [bucket.shape for bucket in train_set.buckets]
+        return train_set, HostDataset(val_pack, self.tokenizer, config, held_out, shapes)
 
     def _collect_voices(self) -> dict[str, np.ndarray]:
         """A few seconds of each speaker as mel, kept in the checkpoint so that it can speak without a reference."""
@@ -208,11 +213,10 @@ class XTTSTrainer:
 
 
 def split_clips(clips: list[PackedClip], held_out: int) -> tuple[list[PackedClip], list[PackedClip]]:
-    """Evenly spaced clips are held out, at most a tenth of all."""
+    """Holds out clips of every length, at most a tenth of all, but neither the shortest nor the longest."""
     count = min(held_out, len(clips) // 10)
-    if not count:
-        return clips, []
-    chosen = {int(i) for i in np.linspace(0, len(clips) - 1, count)}
+    by_length = sorted(range(len(clips)), key=lambda i: clips[i].samples)
+    chosen = {by_length[int(place)] for place in np.linspace(0, len(clips) - 1, count + 2)[1:-1]}
     return [c for i, c in enumerate(clips) if i not in chosen], [c for i, c in enumerate(clips) if i in chosen]
 
 

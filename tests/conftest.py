@@ -1,0 +1,63 @@
+"""Fixtures shared by all tests: quiet TensorFlow, a small corpus, a small trained run."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+
+@pytest.fixture(scope="session")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Forty short clips in espeak-ng's voice, in the LJSpeech layout."""
+    from myxtts.demo.corpus import make_corpus
+
+    folder = tmp_path_factory.mktemp("corpus") / "small"
+    return make_corpus(folder, "espeak", 40, seed=1).folder
+
+
+@pytest.fixture(scope="session")
+def run_myxtts(tmp_path_factory: pytest.TempPathFactory):
+    """Runs the command in a new process with its own cache folder."""
+    cache = tmp_path_factory.mktemp("cache")
+
+    def run(*words: str | Path, stdin: str | None = None, timeout: float = 300) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "myxtts", *map(str, words)],
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            env={**os.environ, "XDG_CACHE_HOME": str(cache)},
+        )
+
+    return run
+
+
+TINY = """
+model: {width: 32, text_blocks: 1, decoder_blocks: 2, decoder_attention_every: 2, duration_blocks: 1, speaker_tokens: 4}
+data: {batch_size: 4, buckets: 2, val_clips: 4}
+training: {flat_start_sweeps: 3, guide_steps: 20, log_every: 5, val_every: 10, save_every: 10, warmup_steps: 5}
+"""
+
+
+@pytest.fixture(scope="session")
+def tiny_yaml(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Settings of a model that trains a step in milliseconds."""
+    path = tmp_path_factory.mktemp("config") / "tiny.yaml"
+    path.write_text(TINY, encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory: pytest.TempPathFactory, corpus: Path, tiny_yaml: Path, run_myxtts) -> Path:
+    """The run folder of a short training, made by the command itself."""
+    folder = tmp_path_factory.mktemp("trained") / "run"
+    result = run_myxtts(
+        "train", "--train-data", corpus, "--config", tiny_yaml, "--checkpoint-dir", folder, "--max-steps", "20"
+    )
+    assert result.returncode == 0, result.stderr
+    return folder

@@ -1,0 +1,114 @@
+"""The command as a person meets it: answers at once, one clear line for bad input, the right exit code."""
+
+import json
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import soundfile
+
+COMMANDS = ([], ["train"], ["prepare"], ["synthesize"], ["demo"])
+
+HELP = """
+import json, sys, time
+begin = time.perf_counter()
+from myxtts.cli.main import main
+try:
+    main(json.loads(sys.argv[1]))
+except SystemExit as stop:
+    code = stop.code
+print(json.dumps([code, "tensorflow" in sys.modules]))
+"""
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=lambda words: " ".join(words) or "myxtts")
+def test_help_answers_at_once_without_tensorflow(words):
+    times = []
+    for _ in range(3):
+        begin = time.perf_counter()
+        result = subprocess.run(
+            [sys.executable, "-c", HELP, json.dumps([*words, "--help"])], capture_output=True, text=True, check=True
+        )
+        times.append(time.perf_counter() - begin)
+    assert json.loads(result.stdout.splitlines()[-1]) == [0, False]
+    assert min(times) <= 0.5
+
+
+def fails(result: subprocess.CompletedProcess[str], code: int, *words: str) -> None:
+    assert result.returncode == code, result.stderr
+    lines = result.stderr.strip().splitlines()
+    assert len(lines) == 1, result.stderr
+    for word in words:
+        assert word in lines[0], lines[0]
+
+
+def test_wrong_usage_is_one_line_and_exit_2(run_myxtts, tmp_path):
+    fails(run_myxtts("trian"), 2, "trian")
+    fails(run_myxtts("train", "--lr", "fast"), 2, "--lr")
+    fails(run_myxtts("train"), 2, "--train-data")
+    fails(run_myxtts("train", "--train-data", tmp_path / "none"), 2, "no such dataset folder")
+    fails(run_myxtts("train", "--train-data", tmp_path, "--batch-size", "0"), 2, "batch_size")
+    fails(run_myxtts("prepare", tmp_path), 2, "metadata.csv")
+    fails(run_myxtts("demo", "--minutes", "0"), 2, "--minutes")
+    fails(run_myxtts("demo", "--say", "你好", "--folder", tmp_path / "demo"), 2, "你")
+    (tmp_path / "bad.yaml").write_text("training: {lrr: 1}")
+    fails(run_myxtts("train", "--config", tmp_path / "bad.yaml"), 2, "lrr", "'lr'")
+
+
+def test_missing_and_foreign_checkpoints(run_myxtts, trained, tmp_path):
+    out = tmp_path / "o.wav"
+    fails(run_myxtts("synthesize", "--checkpoint", tmp_path / "no", "--text", "hi", "-o", out), 2, "no such checkpoint")
+    fails(run_myxtts("synthesize", "--checkpoint", tmp_path, "--text", "hi", "-o", out), 2, "holds no checkpoint")
+    other = tmp_path / "other"
+    subprocess.run(["cp", "-rL", trained / "latest", other], check=True)
+    text = (other / "config.yaml").read_text().replace("width: 32", "width: 64")
+    (other / "config.yaml").write_text(text)
+    fails(run_myxtts("synthesize", "--checkpoint", other, "--text", "hi", "-o", out), 2, "another size")
+    assert not out.exists()
+
+
+def test_empty_text_unwritable_output_and_bad_reference(run_myxtts, trained, tmp_path):
+    out = tmp_path / "o.wav"
+    speak = ("synthesize", "--checkpoint", trained)
+    fails(run_myxtts(*speak, "--text", "  ", "-o", out), 2, "empty")
+    fails(run_myxtts(*speak, "-o", out, stdin=""), 2, "empty")
+    fails(run_myxtts(*speak, "--text", "hello", "-o", tmp_path / "no" / "o.wav"), 2, "no folder")
+    fails(run_myxtts(*speak, "--text", "hello", "-o", tmp_path), 2, "is a folder")
+    fails(run_myxtts(*speak, "--text", "hello", "--speed", "0", "-o", out), 2, "speed")
+    (tmp_path / "noise.wav").write_text("no sound")
+    fails(run_myxtts(*speak, "--text", "hello", "--reference", tmp_path / "noise.wav", "-o", out), 2, "not a recording")
+    fails(run_myxtts(*speak, "--text", "hello", "--reference", tmp_path / "x.wav", "-o", out), 2, "no such recording")
+    fails(run_myxtts(*speak, "--text", "hello", "--speaker", "bob", "-o", out), 2, "bob")
+    assert not out.exists()
+
+
+def test_speaks_from_a_saved_checkpoint_in_a_new_process(run_myxtts, trained, tmp_path):
+    out = tmp_path / "o.wav"
+    result = run_myxtts("synthesize", "--checkpoint", trained, "--text", "The baker found a golden ring.", "-o", out)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.strip() == str(out) and result.stderr == ""
+    wave, rate = soundfile.read(out)
+    assert rate == 22050 and len(wave) > 0.5 * rate and np.abs(wave).max() > 0.01
+
+
+def test_speed_standard_input_and_references(run_myxtts, trained, corpus, tmp_path):
+    lengths = {}
+    for speed in ("0.5", "2"):
+        out = tmp_path / f"{speed}.wav"
+        words = ("--speed", speed, "--reference", corpus / "wavs" / "demo-0001.wav", corpus / "wavs" / "demo-0002.wav")
+        result = run_myxtts(
+            "synthesize", "--checkpoint", trained, *words, "-o", out, stdin="A quiet evening. It rained."
+        )
+        assert result.returncode == 0, result.stderr
+        lengths[speed] = soundfile.info(out).frames
+    assert lengths["0.5"] > 1.5 * lengths["2"]
+
+
+def test_a_text_file_becomes_a_folder_of_recordings(run_myxtts, trained, tmp_path):
+    (tmp_path / "lines.txt").write_text("First line.\n\nSecond line.\n", encoding="utf-8")
+    words = ("--text-file", tmp_path / "lines.txt", "-o", tmp_path / "out")
+    result = run_myxtts("synthesize", "--checkpoint", trained, *words)
+    assert result.returncode == 0, result.stderr
+    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["0001.wav", "0002.wav"]

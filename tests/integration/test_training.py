@@ -1,0 +1,89 @@
+"""The trainer on a real, small corpus."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from myxtts.config.load import build, read_yaml
+from myxtts.data.cache import prepare
+from myxtts.data.dataset import HostDataset
+from myxtts.errors import UsageError
+from myxtts.models.xtts import XTTS
+from myxtts.pipeline.featurize import Featurizer
+from myxtts.training.checkpoint import find_checkpoint, read_checkpoint
+from myxtts.training.step import TrainStep
+from myxtts.training.trainer import XTTSTrainer
+
+
+def config_for(tiny_yaml: Path, corpus: Path, tmp_path: Path, **values):
+    places = {
+        "data.train_data": str(corpus),
+        "data.cache_dir": str(tmp_path / "cache"),
+        "training.checkpoint_dir": str(tmp_path / "run"),
+    }
+    return build({**read_yaml(tiny_yaml), **places, **values})
+
+
+def test_one_batch_can_be_overfitted(corpus, tmp_path):
+    config = build({"data.cache_dir": str(tmp_path), "data.batch_size": 2, "model.width": 64, "model.decoder_blocks": 3,
+                    "model.text_blocks": 2})  # fmt: skip
+    pack = prepare(corpus, config)
+    tokenizer = pack.learn_tokenizer("phonemes")
+    shortest = sorted(pack.clips, key=lambda clip: clip.samples)[:2]
+    raw = next(iter(HostDataset(pack, tokenizer, config, shortest).batches(epochs=1)))
+    batch = Featurizer(config)(raw, tf.constant([0, 0]))
+    tf.random.set_seed(0)
+    model = XTTS(config.model, len(tokenizer.symbols))
+    model.create_variables()
+    step = TrainStep(model, config.training)
+    losses = [step(batch, tf.constant(2e-3), tf.constant(0.0)) for _ in range(150)]
+    assert float(losses[-1]["mel"]) < 0.2 * float(losses[0]["mel"])
+    assert float(losses[-1]["duration"]) < 0.3 * float(losses[0]["duration"])
+
+
+def test_traces_equal_bucket_shapes_and_everything_is_logged(corpus, tiny_yaml, tmp_path):
+    config = config_for(tiny_yaml, corpus, tmp_path, **{"training.max_steps": 25})
+    trainer = XTTSTrainer(config)
+    events = []
+    summary = trainer.train(events.append)
+    assert summary.steps == 25
+    assert summary.traces == trainer.featurizer.traces == summary.shapes == len(trainer.train_set.buckets) == 2
+    lines = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    assert [line["step"] for line in lines if line["kind"] == "train"] == [5, 10, 15, 20, 25]
+    assert [line["step"] for line in lines if line["kind"] == "validation"] == [10, 20, 25]
+    assert len(events) == len(lines)
+    assert list((tmp_path / "run" / "tensorboard").glob("events*"))
+    assert all(0 <= line["data_wait"] <= 1 and 0 <= line["padding"] < 1 for line in lines if line["kind"] == "train")
+
+
+def test_a_resumed_run_ends_with_the_same_weights(corpus, tiny_yaml, tmp_path):
+    whole = config_for(tiny_yaml, corpus, tmp_path / "a", **{"training.max_steps": 16, "training.save_every": 8})
+    XTTSTrainer(whole).train()
+    resumed = XTTSTrainer(whole, resume_checkpoint=tmp_path / "a" / "run" / "step-00000008")
+    assert resumed.steps_done == 8
+    resumed.train()
+    first = read_checkpoint(tmp_path / "a" / "run" / "step-00000016").arrays
+    again = read_checkpoint(find_checkpoint(tmp_path / "a" / "run", ("latest",))).arrays
+    for name in first:
+        np.testing.assert_array_equal(first[name], again[name], err_msg=name)
+
+
+def test_resuming_another_model_is_refused_with_the_difference(corpus, tiny_yaml, trained, tmp_path):
+    config = config_for(tiny_yaml, corpus, tmp_path, **{"model.width": 64})
+    with pytest.raises(UsageError, match=r"model\.width: 64 here, 32 there"):
+        XTTSTrainer(config, resume_checkpoint=trained / "latest")
+
+
+def test_the_best_checkpoint_has_the_lowest_validation_loss(trained):
+    lines = [json.loads(line) for line in (trained / "metrics.jsonl").read_text().splitlines()]
+    losses = {line["step"]: line["losses"]["loss"] for line in lines if line["kind"] == "validation"}
+    assert read_checkpoint(trained / "best").state["step"] == min(losses, key=losses.__getitem__)
+
+
+def test_a_run_folder_is_not_overwritten(run_myxtts, corpus, tiny_yaml, trained):
+    words = ("train", "--train-data", corpus, "--config", tiny_yaml, "--checkpoint-dir", trained, "--max-steps", "20")
+    result = run_myxtts(*words)
+    assert result.returncode == 2 and "--resume" in result.stderr

@@ -1,0 +1,58 @@
+import os
+
+import numpy as np
+import pytest
+
+from myxtts.config.load import build
+from myxtts.errors import RunError, UsageError
+from myxtts.text.tokenizer import Tokenizer
+from myxtts.training.checkpoint import Checkpoint, find_checkpoint, read_checkpoint, write_checkpoint
+
+
+def make(step: int) -> Checkpoint:
+    tokenizer = Tokenizer.learn([["a", "ˈoʊ"]], "phonemes", ["en"])
+    arrays = {"weights": np.arange(5.0, dtype=np.float32) + step}
+    voices = {"anna": np.ones((4, 80), np.float32)}
+    return Checkpoint(build({"model.size": "small"}), tokenizer, arrays, voices, {"step": step, "best_loss": 0.5})
+
+
+def test_everything_comes_back(tmp_path):
+    saved = make(7)
+    read = read_checkpoint(write_checkpoint(tmp_path / "run", saved, keep=3, best=False))
+    assert read.config == saved.config and read.tokenizer == saved.tokenizer
+    np.testing.assert_array_equal(read.arrays["weights"], saved.arrays["weights"])
+    np.testing.assert_array_equal(read.voices["anna"], saved.voices["anna"])
+    assert read.state["step"] == 7
+
+
+def test_rotation_keeps_the_newest_and_the_best(tmp_path):
+    run = tmp_path / "run"
+    for step in (1, 2, 3, 4, 5):
+        write_checkpoint(run, make(step), keep=2, best=step == 2)
+    assert sorted(p.name for p in run.glob("step-*")) == ["step-00000002", "step-00000004", "step-00000005"]
+    assert find_checkpoint(run).resolve().name == "step-00000002"
+    assert find_checkpoint(run, ("latest",)).resolve().name == "step-00000005"
+
+
+def test_missing_and_damaged_checkpoints_are_one_line(tmp_path):
+    with pytest.raises(UsageError, match="no such checkpoint"):
+        find_checkpoint(tmp_path / "none")
+    with pytest.raises(UsageError, match="holds no checkpoint"):
+        find_checkpoint(tmp_path)
+    path = write_checkpoint(tmp_path / "run", make(1), keep=1, best=True)
+    for part in ("arrays.npz", "symbols.json", "config.yaml"):
+        damaged = write_checkpoint(tmp_path / part, make(1), keep=1, best=True)
+        (damaged / part).write_bytes((damaged / part).read_bytes()[:40])
+        with pytest.raises(UsageError) as error:
+            read_checkpoint(damaged)
+        assert "\n" not in str(error.value)
+    (path / "arrays.npz").unlink()
+    with pytest.raises(UsageError, match=r"lacks arrays\.npz"):
+        read_checkpoint(path)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_cannot_be_written_is_a_clear_failure(tmp_path):
+    tmp_path.chmod(0o500)
+    with pytest.raises(RunError, match="cannot save"):
+        write_checkpoint(tmp_path / "run", make(1), keep=1, best=True)

@@ -1,0 +1,83 @@
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from myxtts.config.config import DataConfig, ModelConfig, TrainingConfig, XTTSConfig
+from myxtts.config.load import build, differences, load, resolve, save
+from myxtts.errors import UsageError
+
+
+def write(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_flags_win_over_yaml_and_yaml_over_defaults(tmp_path):
+    source = write(tmp_path / "a.yaml", "training: {lr: 0.5, seed: 3}\n")
+    config, origin = resolve(source, {"training.seed": 9})
+    assert (config.training.lr, config.training.seed) == (0.5, 9)
+    assert config.training.log_every == TrainingConfig().log_every
+    assert dict(origin) == {"training.lr": str(source), "training.seed": "flag"}
+
+
+def test_unknown_key_is_refused_with_the_nearest_name(tmp_path):
+    with pytest.raises(UsageError, match=r"training\.warmup_step.*did you mean .warmup_steps"):
+        resolve(write(tmp_path / "a.yaml", "training: {warmup_step: 1}\n"), {})
+    with pytest.raises(UsageError, match="'batch_size'"):
+        resolve(write(tmp_path / "b.yaml", "data: {batchsize: 1}\n"), {})
+    with pytest.raises(UsageError, match="unknown section 'modle'; did you mean 'model'"):
+        resolve(write(tmp_path / "c.yaml", "modle: {width: 1}\n"), {})
+
+
+@pytest.mark.parametrize(
+    "text", ["training: {lr: fast}", "data: {batch_size: 1.5}", "data: {static_shapes: 1}", "- a", "a: b: c"]
+)
+def test_wrong_types_and_broken_yaml_are_one_line(tmp_path, text):
+    with pytest.raises(UsageError) as error:
+        resolve(write(tmp_path / "a.yaml", text), {})
+    assert "\n" not in str(error.value)
+
+
+def test_exponents_without_a_dot_are_numbers(tmp_path):
+    config, _ = resolve(write(tmp_path / "a.yaml", "training: {lr: 1e-4}\n"), {})
+    assert config.training.lr == 1e-4
+
+
+def test_size_presets_differ_and_single_values_override_them():
+    sizes = [build({"model.size": name}).model.width for name in ("tiny", "small", "normal", "big")]
+    assert sizes == sorted(set(sizes))
+    assert build({"model.size": "big", "model.width": 64}).model.width == 64
+
+
+def test_saved_configuration_loads_equal(tmp_path):
+    config = build({"model.size": "small", "data.language": "fa", "training.lr": 0.001})
+    save(config, tmp_path / "config.yaml")
+    assert load(tmp_path / "config.yaml") == config
+
+
+def test_differences_name_both_values():
+    lines = differences(build({"model.size": "tiny"}), build({"model.size": "small"}), "model")
+    assert any("model.width: 160 here, 256 there" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("section", "values"),
+    [
+        (ModelConfig, {"size": "huge"}),
+        (ModelConfig, {"width": 30, "heads": 4}),
+        (DataConfig, {"language": "xx"}),
+        (DataConfig, {"batch_size": 0}),
+        (DataConfig, {"min_seconds": 9.0, "max_seconds": 3.0}),
+        (TrainingConfig, {"lr": 0.0}),
+        (TrainingConfig, {"ema_decay": 1.0}),
+    ],
+)
+def test_impossible_values_are_refused(section, values):
+    with pytest.raises(UsageError):
+        section(**values)
+
+
+def test_configuration_cannot_be_changed():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        XTTSConfig().data.batch_size = 3  # type: ignore[misc]

@@ -1,0 +1,202 @@
+import hashlib
+import json
+from collections import Counter
+
+import numpy as np
+import pytest
+import soundfile
+
+from myxtts.config.load import build
+from myxtts.data.cache import open_pack, prepare
+from myxtts.data.dataset import HostDataset, fit_buckets, make_buckets
+from myxtts.errors import RunError, UsageError
+
+RATE = 16000
+
+
+def speechlike(seconds: float, level: float = 0.3) -> np.ndarray:
+    time = np.arange(int(seconds * RATE)) / RATE
+    return (level * np.sin(2 * np.pi * 180 * time) * (0.6 + 0.4 * np.sin(9 * time))).astype(np.float32)
+
+
+@pytest.fixture
+def defects(tmp_path):
+    """One clip of each defect, three good ones, and what must be said of each."""
+    wavs = tmp_path / "set" / "wavs"
+    wavs.mkdir(parents=True)
+    for name in ("good1", "good2", "nested/good3", "no_text", "foreign", "twice"):
+        (wavs / name).parent.mkdir(exist_ok=True)
+        soundfile.write(wavs / f"{name}.wav", speechlike(2.0), RATE)
+    soundfile.write(wavs / "silent.wav", np.zeros(RATE * 2, np.float32), RATE)
+    soundfile.write(wavs / "clipped.wav", np.clip(speechlike(2.0) * 20, -1, 1), RATE)
+    soundfile.write(wavs / "short.wav", speechlike(0.1), RATE)
+    soundfile.write(wavs / "long.wav", speechlike(20.0), RATE)
+    soundfile.write(wavs / "hasty.wav", speechlike(0.6), RATE)
+    (wavs / "empty.wav").write_bytes(b"")
+    soundfile.write(wavs / "hollow.wav", np.zeros(0, np.float32), RATE)
+    (wavs / "noise.wav").write_bytes(b"this is no sound at all")
+    whole = (wavs / "good1.wav").read_bytes()
+    (wavs / "cut.wav").write_bytes(whole[: len(whole) // 2])
+    soundfile.write(tmp_path / "set" / "secret.wav", speechlike(2.0), RATE)
+    lines = {
+        "good1|a good day": None,
+        "good2|another day|the third column": None,
+        "nested/good3|a folder": None,
+        "twice|first": None,
+        "twice|second": ("twice", "duplicate_id"),
+        "silent|quiet": ("silent", "silent"),
+        "clipped|loud": ("clipped", "clipped"),
+        "short|hm": ("short", "too_short"),
+        "hasty|far too many words for such a very short recording as this one is": ("hasty", "too_short"),
+        "long|on and on": ("long", "too_long"),
+        "empty|zero bytes": ("empty", "empty"),
+        "hollow|no samples": ("hollow", "empty"),
+        "noise|text file": ("noise", "unreadable"),
+        "cut|half": ("cut", "truncated"),
+        "gone|never there": ("gone", "missing"),
+        "no_text|": ("no_text", "no_text"),
+        "foreign|你好": ("foreign", "unspeakable_text"),
+        "../secret|outside": ("../secret", "outside_folder"),
+        "lonely": ("lonely", "bad_row"),
+    }
+    (tmp_path / "set" / "metadata.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return tmp_path / "set", [verdict for verdict in lines.values() if verdict]
+
+
+def config_for(tmp_path, **values):
+    return build({"data.cache_dir": str(tmp_path / "cache"), **values})
+
+
+def digest(folder) -> dict[str, str]:
+    return {str(p): hashlib.sha256(p.read_bytes()).hexdigest() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+def test_each_defect_has_its_reason_and_nothing_is_changed(defects, tmp_path):
+    folder, expected = defects
+    before = digest(folder)
+    pack = prepare(folder, config_for(tmp_path))
+    assert sorted((r.id, r.reason) for r in pack.rejections) == sorted(expected)
+    assert [clip.id for clip in pack.clips] == ["good1", "good2", "nested/good3", "twice"]
+    assert pack.clips[1].text == "the third column"
+    assert pack.clips[2].speaker == "nested"
+    assert digest(folder) == before
+
+
+def test_a_changed_clip_or_setting_is_not_served_from_the_old_cache(defects, tmp_path):
+    folder, _ = defects
+    first = prepare(folder, config_for(tmp_path))
+    assert prepare(folder, config_for(tmp_path)).folder == first.folder
+    assert prepare(folder, config_for(tmp_path, **{"data.trim_silence": False})).folder != first.folder
+    soundfile.write(folder / "wavs" / "good1.wav", speechlike(1.0), RATE)
+    changed = prepare(folder, config_for(tmp_path))
+    assert changed.folder != first.folder and changed.clips[0].samples < first.clips[0].samples
+
+
+def test_a_damaged_cache_is_refused(defects, tmp_path):
+    folder, _ = defects
+    pack = prepare(folder, config_for(tmp_path))
+    audio = pack.folder / "audio.i16"
+    audio.write_bytes(audio.read_bytes()[:-10])
+    with pytest.raises(RunError, match="damaged"):
+        open_pack(pack.folder)
+
+
+def test_too_few_good_clips_is_an_error_that_says_so(defects, tmp_path):
+    with pytest.raises(RunError, match="4 of 19 clips can be used, at least 9"):
+        prepare(defects[0], config_for(tmp_path, **{"data.min_clips": 9}))
+
+
+def test_header_columns_in_any_order(defects, tmp_path):
+    folder, _ = defects
+    text = "\ufefflanguage|text|id|speaker|phonemes\r\nen|one|good1|anna|\r\nfa||good2|babak|s_a_l_ˈɑ_m\r\n"
+    (folder / "metadata.csv").write_text(text, encoding="utf-8")
+    clips = prepare(folder, config_for(tmp_path)).clips
+    assert [(c.speaker, c.language) for c in clips] == [("anna", "en"), ("babak", "fa")]
+    assert clips[1].units == ["s", "a", "l", "ˈɑ", "m"]
+
+
+@pytest.mark.parametrize(
+    ("content", "words"), [(b"a|\xff\xfe", "not UTF-8"), (b"id|text|colour\n", "unknown column 'colour'")]
+)
+def test_unreadable_metadata_is_one_clear_error(defects, tmp_path, content, words):
+    folder, _ = defects
+    (folder / "metadata.csv").write_bytes(content)
+    with pytest.raises(UsageError, match=words):
+        prepare(folder, config_for(tmp_path))
+
+
+@pytest.mark.parametrize(("batch_size", "buckets"), [(1, 1), (4, 2), (7, 3), (16, 5), (64, 4)])
+def test_an_epoch_yields_every_clip_once(corpus, tmp_path, batch_size, buckets):
+    config = config_for(tmp_path, **{"data.batch_size": batch_size, "data.buckets": buckets})
+    pack = prepare(corpus, config)
+    dataset = HostDataset(pack, pack.learn_tokenizer("phonemes"), config)
+    seen = Counter()
+    shapes = set()
+    for raw in dataset.batches(epochs=1):
+        shapes.add((raw.waves.shape[1], raw.tokens.shape[1]))
+        for row in range(batch_size):
+            if float(raw.weights[row]):
+                seen[bytes(raw.waves[row, : int(raw.wave_lengths[row])].numpy())] += 1
+    assert len(seen) == len(pack.clips) and set(seen.values()) == {1}
+    assert len(shapes) == len(dataset.buckets) <= buckets
+
+
+def test_order_depends_on_seed_and_epoch_only(corpus, tmp_path):
+    config = config_for(tmp_path, **{"data.batch_size": 4})
+    pack = prepare(corpus, config)
+    tokenizer = pack.learn_tokenizer("phonemes")
+    one, two = HostDataset(pack, tokenizer, config), HostDataset(pack, tokenizer, config)
+    assert one.epoch_plan(0) == two.epoch_plan(0)
+    assert one.epoch_plan(1) != one.epoch_plan(2)
+    other = HostDataset(pack, tokenizer, config_for(tmp_path, **{"data.batch_size": 4, "training.seed": 5}))
+    assert other.epoch_plan(1) != one.epoch_plan(1)
+
+
+def test_the_largest_bucket_comes_first_in_the_first_epoch(corpus, tmp_path):
+    config = config_for(tmp_path, **{"data.batch_size": 4, "data.buckets": 3})
+    pack = prepare(corpus, config)
+    dataset = HostDataset(pack, pack.learn_tokenizer("phonemes"), config)
+    assert dataset.epoch_plan(0)[0][0] == len(dataset.buckets) - 1
+    clips = [clip for _, batch in dataset.epoch_plan(0) for clip in batch]
+    assert sorted(clips) == list(range(len(pack.clips)))
+
+
+def test_starting_in_the_middle_continues_the_same_order(corpus, tmp_path):
+    config = config_for(tmp_path, **{"data.batch_size": 4})
+    pack = prepare(corpus, config)
+    dataset = HostDataset(pack, pack.learn_tokenizer("phonemes"), config)
+    whole = [raw.tokens.numpy().tolist() for raw in dataset.batches(epochs=2)]
+    rest = [raw.tokens.numpy().tolist() for raw in dataset.batches(start=7, epochs=2)]
+    assert whole[7:] == rest
+
+
+def test_padding_to_the_longest_clip_uses_less_room(corpus, tmp_path):
+    sizes = []
+    for static in (True, False):
+        config = config_for(tmp_path, **{"data.batch_size": 4, "data.static_shapes": static, "data.buckets": 1})
+        pack = prepare(corpus, config)
+        dataset = HostDataset(pack, pack.learn_tokenizer("phonemes"), config)
+        sizes.append(sum(int(np.prod(raw.waves.shape)) for raw in dataset.batches(epochs=1)))
+    assert sizes[1] < sizes[0]
+
+
+def test_buckets_hold_what_they_promise():
+    frames, tokens = [10, 20, 30, 40, 50, 60], [3, 9, 4, 12, 7, 6]
+    for bucket in make_buckets(frames, tokens, 3, 4):
+        assert all(frames[i] <= bucket.shape.mel_frames and tokens[i] <= bucket.shape.text_tokens for i in bucket.clips)
+
+
+def test_validation_clips_use_the_shapes_of_training_where_they_fit():
+    shapes = [bucket.shape for bucket in make_buckets([10, 20, 30, 40], [3, 9, 4, 12], 2, 4)]
+    within = fit_buckets([5, 33, 18], [2, 9, 16], shapes)
+    assert {bucket.shape for bucket in within} <= set(shapes)
+    beyond = fit_buckets([5, 99], [2, 50], shapes)
+    assert sorted(i for bucket in beyond for i in bucket.clips) == [0, 1]
+    assert beyond[-1].shape.mel_frames >= 99 and beyond[-1].shape.text_tokens >= 50
+
+
+def test_prepare_json_has_the_promised_keys(defects, run_myxtts):
+    result = run_myxtts("prepare", defects[0], "--json")
+    document = json.loads(result.stdout)
+    assert set(document) == {"accepted", "hours", "speakers", "languages", "rejected", "warnings", "cache"}
+    assert document["accepted"] == 4 and len(document["rejected"]) == len(defects[1])

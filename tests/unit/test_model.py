@@ -1,0 +1,116 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from myxtts.batch import Batch
+from myxtts.config.config import MODEL_SIZES, ModelConfig
+from myxtts.config.load import build
+from myxtts.models.xtts import XTTS
+from myxtts.training.losses import speech_losses, total_loss
+
+CONFIG = ModelConfig(width=16, text_blocks=2, decoder_blocks=4, speaker_tokens=3)
+SYMBOLS, N_MELS = 11, 8
+
+
+@pytest.fixture(scope="module")
+def model() -> XTTS:
+    tf.random.set_seed(1)
+    model = XTTS(CONFIG, SYMBOLS, N_MELS)
+    model.create_variables()
+    for variable in model.trainable_variables:  # blocks that start as the identity would hide a leak
+        variable.assign_add(tf.random.normal(variable.shape, stddev=0.2))
+    return model
+
+
+def make_batch(seed: int, tokens: int, frames: int, reference: int) -> Batch:
+    random = np.random.default_rng(seed)
+    return Batch(
+        tf.constant(random.integers(3, SYMBOLS, (1, tokens)), tf.int32),
+        tf.constant([tokens]),
+        tf.constant(random.normal(size=(1, frames, N_MELS)), tf.float32),
+        tf.constant([frames]),
+        tf.constant(random.normal(size=(1, reference, N_MELS)), tf.float32),
+        tf.constant([reference]),
+        tf.ones([1]),
+    )
+
+
+def pad(batch: Batch, tokens: int, frames: int, reference: int) -> Batch:
+    """The same clip with more padding, and rubbish in all of it."""
+
+    def grow(x: tf.Tensor, size: int, filler: float) -> tf.Tensor:
+        widths = [[0, 0], [0, size - x.shape[1]]] + [[0, 0]] * (len(x.shape) - 2)
+        return tf.pad(x, widths, constant_values=tf.cast(filler, x.dtype))
+
+    return batch._replace(
+        tokens=grow(batch.tokens, tokens, 5),
+        mel=grow(batch.mel, frames, 9.0),
+        reference=grow(batch.reference, reference, -7.0),
+    )
+
+
+def test_padding_never_changes_a_result(model):
+    """A clip alone gives what it gives in a padded batch beside a longer one."""
+    short, long = make_batch(0, 5, 20, 12), make_batch(1, 9, 36, 24)
+    padded = Batch(*[tf.concat(pair, 0) for pair in zip(pad(short, 9, 36, 24), long, strict=True)])
+    for guidance in (0.0, 1.0):
+        alone, together = model(short, tf.constant(guidance)), model(padded, tf.constant(guidance))
+        steps = 20 // CONFIG.frames_per_step
+        np.testing.assert_allclose(together.mel[0, :steps], alone.mel[0], atol=2e-4)
+        np.testing.assert_allclose(together.prior[0, :steps], alone.prior[0], atol=2e-4)
+        np.testing.assert_allclose(together.log_durations[0, :5], alone.log_durations[0], atol=2e-4)
+        np.testing.assert_array_equal(together.path[0, :5, :steps], alone.path[0])
+        assert float(tf.reduce_sum(tf.abs(together.mel[0, steps:]))) == 0.0
+
+
+def test_a_clip_of_weight_zero_changes_no_loss(model):
+    batch = make_batch(2, 6, 24, 12)
+    doubled = Batch(*[tf.concat([x, x], 0) for x in batch])._replace(weights=tf.constant([1.0, 0.0]))
+    doubled = doubled._replace(mel=tf.concat([batch.mel, batch.mel * 3], 0))
+    one = speech_losses(model(batch, tf.constant(0.0)), batch.weights)
+    two = speech_losses(model(doubled, tf.constant(0.0)), doubled.weights)
+    for name in one:
+        assert float(two[name]) == pytest.approx(float(one[name]), rel=1e-3), name
+
+
+def test_speaking_is_the_same_alone_and_in_a_padded_batch(model):
+    voice = model.voice(tf.random.normal([1, 12, N_MELS], seed=4), tf.constant([12]))
+    tokens = tf.constant([[3, 4, 5, 6]])
+    alone, lengths = model.speak(tokens, tf.constant([4]), voice, tf.constant(1.0))
+    both = tf.constant([[3, 4, 5, 6, 8, 8], [7, 8, 9, 10, 3, 4]])
+    together, _ = model.speak(both, tf.constant([4, 6]), tf.concat([voice, voice], 0), tf.constant(1.0))
+    frames = int(lengths[0])
+    np.testing.assert_allclose(together[0, :frames], alone[0], atol=2e-4)
+
+
+def test_slower_speech_is_longer(model):
+    voice = model.voice(tf.random.normal([1, 12, N_MELS], seed=4), tf.constant([12]))
+    tokens = tf.constant([[3, 4, 5, 6, 7, 8, 9]])
+    lengths = [int(model.speak(tokens, tf.constant([7]), voice, tf.constant(speed))[1][0]) for speed in (0.25, 1.0)]
+    assert lengths[0] > lengths[1]
+
+
+def test_the_reference_changes_the_voice(model):
+    batch = make_batch(3, 6, 24, 12)
+    other = batch._replace(reference=batch.reference[:, ::-1] * 2)
+    one, two = model(batch, tf.constant(1.0)), model(other, tf.constant(1.0))
+    assert float(tf.reduce_mean(tf.abs(one.mel - two.mel))) > 1e-3
+
+
+def test_every_trainable_weight_has_a_gradient(model):
+    batch = make_batch(5, 6, 24, 12)
+    training = build({}).training
+    with tf.GradientTape() as tape:
+        loss = total_loss(speech_losses(model(batch, tf.constant(0.5)), batch.weights), training)
+    gradients = tape.gradient(loss, model.trainable_variables)
+    idle = [v.path for v, g in zip(model.trainable_variables, gradients, strict=True) if g is None]
+    assert idle == []
+
+
+def test_sizes_grow():
+    counts = []
+    for size in MODEL_SIZES:
+        model = XTTS(build({"model.size": size}).model, 100, 80)
+        model.create_variables()
+        counts.append(model.count_params())
+    assert counts == sorted(counts) and counts[0] < 4e6 < counts[1]

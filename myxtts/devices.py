@@ -4,6 +4,7 @@ In: what TensorFlow finds on this machine.
 Out: a DevicePlan whose names every other module passes on.
 """
 
+import ctypes
 import os
 import sys
 import tempfile
@@ -22,6 +23,7 @@ class DevicePlan:
 def import_tensorflow() -> ModuleType:
     """TensorFlow without its start-up chatter on standard error; all of it is shown when the import fails."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    _keep_freed_memory()
     sys.stderr.flush()
     saved = os.dup(2)
     with tempfile.TemporaryFile() as chatter:
@@ -36,6 +38,20 @@ def import_tensorflow() -> ModuleType:
             os.dup2(saved, 2)
             os.close(saved)
     return tensorflow
+
+
+def _keep_freed_memory() -> None:
+    """Lets glibc hand freed megabytes to the next tensor instead of back to the system.
+
+    A step frees and allocates the same large buffers again and again; giving them back makes every step pay for
+    fresh pages, which nearly doubled the step time on two CPU cores. Other C libraries are left as they are.
+    """
+    trim_threshold, top_pad, mmap_threshold = -1, -2, -3  # names of mallopt(3)
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        mallopt(mmap_threshold, 32 << 20)
+        mallopt(trim_threshold, 2**31 - 1)
+        mallopt(top_pad, 64 << 20)
 
 
 def plan_devices() -> DevicePlan:

@@ -32,6 +32,9 @@ def read_wave(path: Path, sample_rate: int) -> np.ndarray:
 
 def write_wave(path: Path, wave: np.ndarray, sample_rate: int) -> None:
     """16-bit WAV, written under a temporary name and moved, so that no half file is left behind."""
+    path = path.resolve()  # a link stays a link
+    if path.exists() and not path.is_file():
+        raise UsageError(f"cannot write {path}: it is not an ordinary file")
     partial = path.with_name(path.name + ".part")
     try:
         soundfile.write(partial, np.clip(wave, -1.0, 1.0), sample_rate, subtype="PCM_16", format="WAV")

@@ -24,12 +24,14 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError(f"{folder} is a file; choose another --folder")
     if folder.is_dir() and any(folder.iterdir()) and not (folder / "corpus").is_dir():
         raise UsageError(f"{folder} holds other files; choose another --folder")
-    _check_sayable(options.say)
-
+    from myxtts.data.cache import learn_tokenizer
     from myxtts.demo.corpus import make_corpus
     from myxtts.demo.voices import choose_voice
+    from myxtts.text.tokenizer import spell
 
     voice = choose_voice(options.voice)
+    for text in options.say:
+        spell(text, "en", "phonemes")
     console = Console()
     console.print(f"🎙️ Making a corpus of {options.sentences} sentences, read by {voice}", highlight=False)
     from myxtts.devices import import_tensorflow
@@ -42,7 +44,10 @@ def run(options: argparse.Namespace) -> int:
         corpus = make_corpus(folder / "corpus", voice, options.sentences, options.seed, progress)
     corpus_seconds = lap()
     config = demo.demo_config(folder, options.minutes, options.seed)
-    prepare_and_report(corpus.folder, config, console)
+    pack = prepare_and_report(corpus.folder, config, console)
+    tokenizer = learn_tokenizer(pack.clips, config)
+    for text in [*options.say, *(text for text, _ in corpus.unseen)]:
+        tokenizer.encode(text, "en")  # what could not be spoken after the training is refused before it
     prepare_seconds = lap()
     console.print(f"🏋️ Training a tiny model for {options.minutes:g} minutes, from nothing", highlight=False)
     with training_display(console) as show:
@@ -59,11 +64,3 @@ def run(options: argparse.Namespace) -> int:
     console.print(f"✅ Listen: {page.resolve()}", highlight=False, soft_wrap=True)
     console.print(demo.NEXT_STEP, highlight=False, soft_wrap=True)
     return 0
-
-
-def _check_sayable(texts: list[str]) -> None:
-    """Refuses before the training what could not be spoken after it."""
-    from myxtts.text.tokenizer import spell
-
-    for text in texts:
-        spell(text, "en", "phonemes")

@@ -122,7 +122,13 @@ def _add_synthesize(commands: argparse._SubParsersAction) -> None:
     words = speak.add_mutually_exclusive_group()
     words.add_argument("--text", help="what to say")
     words.add_argument("--text-file", metavar="FILE", help="one sentence a line; -o is then a folder")
-    speak.add_argument("--reference", nargs="+", default=[], metavar="WAV", help="recordings whose voice to use")
+    speak.add_argument(
+        "--reference",
+        nargs="+",
+        default=[],
+        metavar="WAV",
+        help="recordings whose voice to use (the first 30 s of each)",
+    )
     speak.add_argument("--speaker", help="a speaker of the training data instead of a reference")
     speak.add_argument("--language", choices=LANGUAGES, help="language of the text (default: the checkpoint's first)")
     speak.add_argument("--speed", type=float, default=1.0, metavar="X", help="1.2 speaks a fifth faster (default 1)")

@@ -13,7 +13,7 @@ from rich.table import Table
 from myxtts.cli.display import counting_display
 from myxtts.cli.settings import configure
 from myxtts.config.config import XTTSConfig
-from myxtts.data.cache import Pack, prepare
+from myxtts.data.cache import Pack, prepare, require_clips
 
 SHORT_SPEECH_HOURS = 0.25
 
@@ -23,9 +23,11 @@ def run(options: argparse.Namespace) -> int:
     config, _ = configure(options, **{"data.train_data": options.dataset})
     folder = Path(options.dataset)
     if options.json:
-        print(json.dumps(report(prepare(folder, config)), ensure_ascii=False))
+        pack = prepare(folder, config)
+        print(json.dumps(report(pack), ensure_ascii=False))
     else:
-        prepare_and_report(folder, config, Console())
+        pack = prepare_and_report(folder, config, Console())
+    require_clips(pack, config)
     return 0
 
 

@@ -72,6 +72,8 @@ def _check_target(target: Path) -> None:
     folder = target.parent
     if target.is_dir():
         raise UsageError(f"{target} is a folder; name a WAV file")
+    if target.exists() and not target.is_file():
+        raise UsageError(f"cannot write {target}: it is not an ordinary file")
     if not folder.is_dir():
         raise UsageError(f"cannot write {target}: there is no folder {folder}")
     if not os.access(folder, os.W_OK):

@@ -12,6 +12,7 @@ from rich.console import Console
 from myxtts.cli.display import clock_text, training_display
 from myxtts.cli.prepare import prepare_and_report
 from myxtts.cli.settings import configure, describe
+from myxtts.data.cache import require_clips
 from myxtts.errors import UsageError
 from myxtts.training.metrics import Summary
 
@@ -33,10 +34,16 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError(
             f"{run_folder} already holds a run; add --resume to go on with it or choose another --checkpoint-dir"
         )
+    try:
+        run_folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(
+            f"cannot make the folder {run_folder}: {error.strerror}; choose another --checkpoint-dir"
+        ) from None
     console = Console()
     for line in describe(config, origin):
         console.print(f"   {line}", highlight=False, soft_wrap=True)
-    prepare_and_report(Path(config.data.train_data), config, console)
+    require_clips(prepare_and_report(Path(config.data.train_data), config, console), config)
 
     from myxtts.devices import import_tensorflow
 

@@ -134,15 +134,14 @@ class DataConfig:
 
 @dataclass(frozen=True)
 class TrainingConfig:
-    """The optimisation and its cadence. A limit of 0 means none; the first limit reached ends the run."""
+    """The optimisation and its cadence. The first limit reached ends the run; 0 epochs or minutes mean no limit."""
 
     checkpoint_dir: str = "checkpoints"
-    max_steps: int = 0
+    max_steps: int = 200_000
     epochs: int = 0
     max_minutes: float = 0.0
     lr: float = 2e-3
     warmup_steps: int = 100
-    schedule_steps: int = 200_000  # length of the cosine where no limit gives one
     weight_decay: float = 0.01
     clip_norm: float = 1.0
     ema_decay: float = 0.998
@@ -159,12 +158,12 @@ class TrainingConfig:
     keep: int = 3  # checkpoints kept besides the best
 
     def __post_init__(self) -> None:
-        for name in ("max_steps", "epochs", "max_minutes", "warmup_steps", "flat_start_sweeps", "guide_steps"):
+        for name in ("epochs", "max_minutes", "warmup_steps", "flat_start_sweeps", "guide_steps"):
             _require(getattr(self, name) >= 0, f"training.{name} is {getattr(self, name)}; it cannot be negative")
         for name in (
             "lr",
             "clip_norm",
-            "schedule_steps",
+            "max_steps",
             "flat_start_clips",
             "log_every",
             "val_every",

@@ -10,7 +10,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,9 +58,10 @@ class Pack:
     def seconds(self) -> float:
         return len(self.audio) / self.sample_rate
 
-    def learn_tokenizer(self, front_end: str) -> Tokenizer:
-        """The symbols of all clips."""
-        return Tokenizer.learn((clip.units for clip in self.clips), front_end, (clip.language for clip in self.clips))
+
+def learn_tokenizer(clips: Sequence[PackedClip], config: XTTSConfig) -> Tokenizer:
+    """The symbols and languages of some clips."""
+    return Tokenizer.learn((c.units for c in clips), config.data.front_end, (c.language for c in clips))
 
 
 def cache_root(config: XTTSConfig) -> Path:
@@ -97,20 +98,22 @@ def prepare(folder: Path, config: XTTSConfig, progress: Progress = lambda done, 
 
     Raises:
         UsageError: the folder or its metadata cannot be read.
-        RunError: fewer than `min_clips` clips are left.
+        RunError: the cache cannot be written or is damaged.
     """
     entries, rejections = read_manifest(folder, config.data)
     target = cache_root(config) / _content_key(entries, rejections, config)
     if not (target / "index.json").is_file():
         _build(target, entries, rejections, config, progress)
-    pack = open_pack(target)
-    if len(pack.clips) < config.data.min_clips:
-        first = f" (the first: {pack.rejections[0].id}: {pack.rejections[0].detail})" if pack.rejections else ""
+    return open_pack(target)
+
+
+def require_clips(pack: Pack, config: XTTSConfig) -> None:
+    """Refuses to go on with fewer than `min_clips` clips."""
+    found, listed = len(pack.clips), len(pack.clips) + len(pack.rejections)
+    if found < config.data.min_clips:
         raise RunError(
-            f"{folder}: {len(pack.clips)} of {len(entries) + len(rejections)} clips can be used, "
-            f"at least {config.data.min_clips} are needed{first}; run `myxtts prepare {folder}` for every reason"
+            f"{found} of {listed} clips can be used, at least {config.data.min_clips} are needed (--min-clips)"
         )
-    return pack
 
 
 def _build(

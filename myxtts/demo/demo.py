@@ -55,6 +55,7 @@ def demo_config(folder: Path, minutes: float, seed: int) -> XTTSConfig:
             "training.checkpoint_dir": str(folder / "run"),
             "training.max_minutes": minutes,
             "training.seed": seed,
+            "training.log_every": 10,
             "training.save_every": 1000,
         }
     )

@@ -20,7 +20,8 @@ from myxtts.training.checkpoint import find_checkpoint, read_checkpoint
 from myxtts.training.step import load_average
 
 SENTENCE_GAP_SECONDS = 0.25
-SHORTEST_REFERENCE_SECONDS = 0.5
+SHORTEST_REFERENCE_SECONDS, LONGEST_REFERENCE_SECONDS = 0.5, 30
+LONGEST_CHARACTERS = 180
 
 
 class Synthesizer:
@@ -62,6 +63,7 @@ class Synthesizer:
             raise UsageError(
                 f"{path} holds {len(wave) / self.sample_rate:.2f} s of sound; a reference needs at least half a second"
             )
+        wave = wave[: LONGEST_REFERENCE_SECONDS * self.sample_rate]
         return reference_mel(wave, self.config.audio, self.config.model.frames_per_step)
 
     def mel(self, text: str, voice: tf.Tensor, language: str, speed: float = 1.0) -> np.ndarray:
@@ -103,4 +105,16 @@ def split_sentences(text: str) -> list[str]:
             sentences.append(part)
     if not sentences:
         raise UsageError("the text is empty; write at least one word")
-    return sentences
+    return [piece for sentence in sentences for piece in _shorten(sentence)]
+
+
+def _shorten(sentence: str) -> list[str]:
+    """Cuts what is longer than any sentence in training, at a comma where there is one, else between words."""
+    if len(sentence) <= LONGEST_CHARACTERS:
+        return [sentence]
+    head = sentence[:LONGEST_CHARACTERS]
+    cut = max(head.rfind(mark) for mark in (", ", "; ", ": ", "، ", "؛ ")) + 1
+    if cut < LONGEST_CHARACTERS // 3:
+        cut = head.rfind(" ") if " " in head else LONGEST_CHARACTERS
+    rest = sentence[cut:].strip()
+    return [head[:cut].strip(), *(_shorten(rest) if any(c.isalnum() for c in rest) else [])]

@@ -81,23 +81,29 @@ class Tokenizer:
         candidates = [mark + form for form in (bare, bare.replace("ː", "")) for mark in ("", *STRESS)]
         return next((c for c in candidates if c in self._ids), None)
 
+    def _known_parts(self, unit: str) -> list[str]:
+        """The symbols that speak a unit: itself, a stand-in, or its longest known pieces; none if one is missing."""
+        if unit in self._ids:
+            return [unit]
+        for end in range(len(unit), 0, -1):
+            head = self._stand_in(unit[:end]) if unit[:end].strip(STRESS) else None
+            if head is not None:
+                rest = self._known_parts(unit[end:]) if unit[end:] else []
+                return [head, *rest] if rest or not unit[end:] else []
+        return []
+
     def encode_units(self, units: Sequence[str], language: str) -> np.ndarray:
         """Ids of ready units, int32 [length]; the language's symbol stands first."""
         if language not in self.languages:
             raise UsageError(f"this model speaks {', '.join(self.languages)}, not {language!r}")
-        ids, unknown = [], []
+        ids: list[int] = []
+        unknown: set[str] = set()
         for unit in units:
-            found = unit if unit in self._ids else self._stand_in(unit)
-            if found is None:
-                parts = [c if c in self._ids else self._stand_in(c) for c in unit.lstrip(STRESS)]
-                if None in parts or not parts:
-                    unknown.append(unit)
-                    continue
-                ids += [self._ids[part] for part in parts if part is not None]
-            else:
-                ids.append(self._ids[found])
+            known = self._known_parts(unit)
+            unknown |= set() if known else {unit}
+            ids += [self._ids[part] for part in known]
         if unknown:
-            raise UsageError(f"the model never heard {' '.join(sorted(set(unknown)))} in training and cannot speak it")
+            raise UsageError(f"the model never heard {' '.join(sorted(unknown))} in training and cannot speak it")
         return np.array([self._ids[f"<{language}>"], *ids, self._ids[END]], np.int32)
 
     def encode(self, text: str, language: str) -> np.ndarray:

@@ -46,10 +46,11 @@ def write_checkpoint(run: Path, checkpoint: Checkpoint, keep: int, best: bool) -
         save(checkpoint.config, partial / "config.yaml")
         symbols = json.dumps(dataclasses.asdict(checkpoint.tokenizer), ensure_ascii=False, indent=1)
         (partial / "symbols.json").write_text(symbols, encoding="utf-8")
-        np.savez(partial / "voices.npz", allow_pickle=False, **checkpoint.voices)
+        voices = {f"voice_{number}": mel for number, mel in enumerate(checkpoint.voices.values())}
+        np.savez(partial / "voices.npz", allow_pickle=False, **voices)
         np.savez(partial / "arrays.npz", allow_pickle=False, **checkpoint.arrays)
         sizes = {file.name: file.stat().st_size for file in sorted(partial.iterdir())}
-        state = {"format": FORMAT, "sizes": sizes, **checkpoint.state}
+        state = {"format": FORMAT, "sizes": sizes, "speakers": list(checkpoint.voices), **checkpoint.state}
         (partial / "state.json").write_text(json.dumps(state), encoding="utf-8")
         for file in partial.iterdir():
             with file.open("rb") as written:
@@ -113,8 +114,9 @@ def read_checkpoint(path: Path) -> Checkpoint:
                 raise UsageError(f"the checkpoint {path} is damaged: {name} has {found} bytes, expected {size}")
         symbols = json.loads((path / "symbols.json").read_text(encoding="utf-8"))
         tokenizer = Tokenizer(tuple(symbols["symbols"]), symbols["front_end"], tuple(symbols["languages"]))
-        with np.load(path / "arrays.npz", allow_pickle=False) as arrays, np.load(path / "voices.npz") as voices:
-            return Checkpoint(load(path / "config.yaml"), tokenizer, dict(arrays), dict(voices), state)
+        with np.load(path / "arrays.npz") as arrays, np.load(path / "voices.npz") as mels:
+            voices = {name: mels[f"voice_{number}"] for number, name in enumerate(state["speakers"])}
+            return Checkpoint(load(path / "config.yaml"), tokenizer, dict(arrays), voices, state)
     except FileNotFoundError as error:
         raise UsageError(f"the checkpoint {path} lacks {Path(error.filename).name}") from None
     except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:

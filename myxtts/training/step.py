@@ -37,7 +37,7 @@ class TrainStep:
         self.optimizer.build([self.weights])
         self.traces = 0
         self._gradient = tf.function(self._find_gradient, autograph=False, jit_compile=config.xla)
-        self._update = tf.function(self._apply, autograph=False)
+        self._update = tf.function(self._apply, autograph=False, jit_compile=True)  # one pass over all weights
 
     def __call__(self, batch: Batch, rate: tf.Tensor, guidance: tf.Tensor) -> dict[str, tf.Tensor]:
         """Runs one step. Scalars must be tensors: a Python number would be traced anew each time."""

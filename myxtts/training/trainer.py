@@ -18,7 +18,7 @@ from myxtts.audio.mel import reference_mel
 from myxtts.batch import Batch
 from myxtts.config.config import XTTSConfig
 from myxtts.config.load import differences
-from myxtts.data.cache import PackedClip, prepare
+from myxtts.data.cache import PackedClip, learn_tokenizer, prepare, require_clips
 from myxtts.data.dataset import HostDataset
 from myxtts.devices import DevicePlan, plan_devices
 from myxtts.errors import UsageError
@@ -61,8 +61,14 @@ class XTTSTrainer:
         resumed = read_checkpoint(resume_checkpoint) if resume_checkpoint else None
         if resumed:
             _refuse_other_model(config, resumed.config, resume_checkpoint)
-        self.pack = prepare(Path(config.data.train_data), config)
-        self.tokenizer = resumed.tokenizer if resumed else self.pack.learn_tokenizer(config.data.front_end)
+        self.pack = self.val_pack = prepare(Path(config.data.train_data), config)
+        if config.data.val_data:
+            self.val_pack = prepare(Path(config.data.val_data), config)
+        for pack in (self.pack, self.val_pack):
+            require_clips(pack, config)
+        self.tokenizer = (
+            resumed.tokenizer if resumed else learn_tokenizer(self.pack.clips + self.val_pack.clips, config)
+        )
         self.train_set, self.val_set = self._make_sets()
         self.voices = self._collect_voices()
         self.featurizer = Featurizer(config)
@@ -83,16 +89,14 @@ class XTTSTrainer:
     def _make_sets(self) -> tuple[HostDataset, HostDataset | None]:
         config = self.config
         if config.data.val_data:
-            val_pack = prepare(Path(config.data.val_data), config)
-            train, held_out = self.pack.clips, val_pack.clips
+            train, held_out = self.pack.clips, self.val_pack.clips
         else:
-            val_pack = self.pack
             train, held_out = split_clips(self.pack.clips, config.data.val_clips)
         train_set = HostDataset(self.pack, self.tokenizer, config, train)
         if not held_out:
             return train_set, None
         shapes = [bucket.shape for bucket in train_set.buckets]
-        return train_set, HostDataset(val_pack, self.tokenizer, config, held_out, shapes)
+        return train_set, HostDataset(self.val_pack, self.tokenizer, config, held_out, shapes)
 
     def _collect_voices(self) -> dict[str, np.ndarray]:
         """A few seconds of each speaker as mel, kept in the checkpoint so that it can speak without a reference."""
@@ -110,6 +114,8 @@ class XTTSTrainer:
         """Runs until the first limit is reached or `stop` is set; always ends with a checkpoint."""
         config, clock = self.config.training, StageClock()
         run, pace = Path(config.checkpoint_dir), Pace(clock)
+        if self.progress(0.0) >= 1.0:
+            raise UsageError(f"the run is complete at step {self.steps_done}; raise --max-steps or --epochs to go on")
         batches = self.train_set.batches(start=self.batches_done, epochs=config.epochs)
         with (
             Logbook(run, show) as logbook,
@@ -153,16 +159,14 @@ class XTTSTrainer:
         )
 
     def progress(self, seconds: float) -> float:
-        """How far the run has come towards its nearest limit; towards `schedule_steps` when it has none."""
+        """How far the run has come towards its nearest limit."""
         config = self.config.training
-        shares = []
-        if config.max_steps:
-            shares.append(self.steps_done / config.max_steps)
+        shares = [self.steps_done / config.max_steps]
         if config.epochs:
             shares.append(self.batches_done / (config.epochs * self.train_set.batches_per_epoch))
         if config.max_minutes:
             shares.append(seconds / (60 * config.max_minutes))
-        return max(shares) if shares else min(self.steps_done / config.schedule_steps, 0.999)
+        return max(shares)
 
     def _flat_start_first(self, feed: Iterator[Batch]) -> Iterator[Batch]:
         """Sweeps over the first batches to set up the alignment guide, then hands out those and all others."""

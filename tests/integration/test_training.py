@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from myxtts.config.load import build, read_yaml
-from myxtts.data.cache import prepare
+from myxtts.data.cache import learn_tokenizer, prepare
 from myxtts.data.dataset import HostDataset
 from myxtts.errors import UsageError
 from myxtts.models.xtts import XTTS
@@ -31,7 +31,7 @@ def test_one_batch_can_be_overfitted(corpus, tmp_path):
     config = build({"data.cache_dir": str(tmp_path), "data.batch_size": 2, "model.width": 64, "model.decoder_blocks": 3,
                     "model.text_blocks": 2})  # fmt: skip
     pack = prepare(corpus, config)
-    tokenizer = pack.learn_tokenizer("phonemes")
+    tokenizer = learn_tokenizer(pack.clips, config)
     shortest = sorted(pack.clips, key=lambda clip: clip.samples)[:2]
     raw = next(iter(HostDataset(pack, tokenizer, config, shortest).batches(epochs=1)))
     batch = Featurizer(config)(raw, tf.constant([0, 0]))

@@ -12,7 +12,7 @@ from myxtts.training.checkpoint import Checkpoint, find_checkpoint, read_checkpo
 def make(step: int) -> Checkpoint:
     tokenizer = Tokenizer.learn([["a", "ˈoʊ"]], "phonemes", ["en"])
     arrays = {"weights": np.arange(5.0, dtype=np.float32) + step}
-    voices = {"anna": np.ones((4, 80), np.float32)}
+    voices = {"file": np.ones((4, 80), np.float32)}
     return Checkpoint(build({"model.size": "small"}), tokenizer, arrays, voices, {"step": step, "best_loss": 0.5})
 
 
@@ -21,7 +21,7 @@ def test_everything_comes_back(tmp_path):
     read = read_checkpoint(write_checkpoint(tmp_path / "run", saved, keep=3, best=False))
     assert read.config == saved.config and read.tokenizer == saved.tokenizer
     np.testing.assert_array_equal(read.arrays["weights"], saved.arrays["weights"])
-    np.testing.assert_array_equal(read.voices["anna"], saved.voices["anna"])
+    np.testing.assert_array_equal(read.voices["file"], saved.voices["file"])
     assert read.state["step"] == 7
 
 

@@ -7,7 +7,7 @@ import pytest
 import soundfile
 
 from myxtts.config.load import build
-from myxtts.data.cache import open_pack, prepare
+from myxtts.data.cache import learn_tokenizer, open_pack, prepare, require_clips
 from myxtts.data.dataset import HostDataset, fit_buckets, make_buckets
 from myxtts.errors import RunError, UsageError
 
@@ -102,8 +102,9 @@ def test_a_damaged_cache_is_refused(defects, tmp_path):
 
 
 def test_too_few_good_clips_is_an_error_that_says_so(defects, tmp_path):
+    config = config_for(tmp_path, **{"data.min_clips": 9})
     with pytest.raises(RunError, match="4 of 19 clips can be used, at least 9"):
-        prepare(defects[0], config_for(tmp_path, **{"data.min_clips": 9}))
+        require_clips(prepare(defects[0], config), config)
 
 
 def test_header_columns_in_any_order(defects, tmp_path):
@@ -129,7 +130,7 @@ def test_unreadable_metadata_is_one_clear_error(defects, tmp_path, content, word
 def test_an_epoch_yields_every_clip_once(corpus, tmp_path, batch_size, buckets):
     config = config_for(tmp_path, **{"data.batch_size": batch_size, "data.buckets": buckets})
     pack = prepare(corpus, config)
-    dataset = HostDataset(pack, pack.learn_tokenizer("phonemes"), config)
+    dataset = HostDataset(pack, learn_tokenizer(pack.clips, config), config)
     seen = Counter()
     shapes = set()
     for raw in dataset.batches(epochs=1):
@@ -144,7 +145,7 @@ def test_an_epoch_yields_every_clip_once(corpus, tmp_path, batch_size, buckets):
 def test_order_depends_on_seed_and_epoch_only(corpus, tmp_path):
     config = config_for(tmp_path, **{"data.batch_size": 4})
     pack = prepare(corpus, config)
-    tokenizer = pack.learn_tokenizer("phonemes")
+    tokenizer = learn_tokenizer(pack.clips, config)
     one, two = HostDataset(pack, tokenizer, config), HostDataset(pack, tokenizer, config)
     assert one.epoch_plan(0) == two.epoch_plan(0)
     assert one.epoch_plan(1) != one.epoch_plan(2)
@@ -155,7 +156,7 @@ def test_order_depends_on_seed_and_epoch_only(corpus, tmp_path):
 def test_the_largest_bucket_comes_first_in_the_first_epoch(corpus, tmp_path):
     config = config_for(tmp_path, **{"data.batch_size": 4, "data.buckets": 3})
     pack = prepare(corpus, config)
-    dataset = HostDataset(pack, pack.learn_tokenizer("phonemes"), config)
+    dataset = HostDataset(pack, learn_tokenizer(pack.clips, config), config)
     assert dataset.epoch_plan(0)[0][0] == len(dataset.buckets) - 1
     clips = [clip for _, batch in dataset.epoch_plan(0) for clip in batch]
     assert sorted(clips) == list(range(len(pack.clips)))
@@ -164,7 +165,7 @@ def test_the_largest_bucket_comes_first_in_the_first_epoch(corpus, tmp_path):
 def test_starting_in_the_middle_continues_the_same_order(corpus, tmp_path):
     config = config_for(tmp_path, **{"data.batch_size": 4})
     pack = prepare(corpus, config)
-    dataset = HostDataset(pack, pack.learn_tokenizer("phonemes"), config)
+    dataset = HostDataset(pack, learn_tokenizer(pack.clips, config), config)
     whole = [raw.tokens.numpy().tolist() for raw in dataset.batches(epochs=2)]
     rest = [raw.tokens.numpy().tolist() for raw in dataset.batches(start=7, epochs=2)]
     assert whole[7:] == rest
@@ -175,7 +176,7 @@ def test_padding_to_the_longest_clip_uses_less_room(corpus, tmp_path):
     for static in (True, False):
         config = config_for(tmp_path, **{"data.batch_size": 4, "data.static_shapes": static, "data.buckets": 1})
         pack = prepare(corpus, config)
-        dataset = HostDataset(pack, pack.learn_tokenizer("phonemes"), config)
+        dataset = HostDataset(pack, learn_tokenizer(pack.clips, config), config)
         sizes.append(sum(int(np.prod(raw.waves.shape)) for raw in dataset.batches(epochs=1)))
     assert sizes[1] < sizes[0]
 

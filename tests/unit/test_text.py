@@ -74,6 +74,7 @@ def test_ids_start_with_the_language_and_end_with_the_end_mark():
 def test_a_sound_with_unknown_stress_takes_the_known_one():
     tokenizer = make_tokenizer()
     assert list(tokenizer.encode_units(["oʊ"], "en")) == list(tokenizer.encode_units(["ˈoʊ"], "en"))
+    assert list(tokenizer.encode_units(["ˌoʊɹ"], "en")) == list(tokenizer.encode_units(["ˈoʊ", "ɹ"], "en"))
     assert list(tokenizer.encode_units(["ˌɛɹ"], "en")) == list(tokenizer.encode_units(["ɛ", "ɹ"], "en"))
 
 

@@ -33,12 +33,13 @@ test-slow: install
 bench: install
 	$(BIN)/python benchmarks/synthesis.py
 	$(BIN)/python benchmarks/alignment.py
+	$(BIN)/python benchmarks/memory.py
 
 lint: install
 	$(BIN)/ruff check --fix . && $(BIN)/ruff format . && $(BIN)/mypy
 
 # The lock holds versions only, so it serves whatever index pip is set up with.
-lock:
+lock: install
 	$(BIN)/pip install --quiet uv
 	$(BIN)/uv pip compile pyproject.toml --extra dev --extra demo --universal --python-version 3.11 \
 	  --no-header --no-annotate --no-emit-index-url --upgrade --output-file requirements.lock

@@ -44,7 +44,7 @@ def _keep_freed_memory() -> None:
     """Lets glibc hand freed megabytes to the next tensor instead of back to the system.
 
     A step frees and allocates the same large buffers again and again; giving them back makes every step pay for
-    fresh pages, which nearly doubled the step time on two CPU cores. Other C libraries are left as they are.
+    fresh pages (benchmarks/memory.py prints how much). Other C libraries are left as they are.
     """
     trim_threshold, top_pad, mmap_threshold = -1, -2, -3  # names of mallopt(3)
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)

@@ -11,6 +11,7 @@ from myxtts.cli.train import summary_lines
 from myxtts.errors import UsageError
 
 FEWEST_SENTENCES = 40
+MARK = ".myxtts-demo"  # stands in a folder that the demo may write over
 
 
 def run(options: argparse.Namespace) -> int:
@@ -22,8 +23,8 @@ def run(options: argparse.Namespace) -> int:
     folder = Path(options.folder)
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is a file; choose another --folder")
-    if folder.is_dir() and any(folder.iterdir()) and not (folder / "corpus").is_dir():
-        raise UsageError(f"{folder} holds other files; choose another --folder")
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / MARK).is_file():
+        raise UsageError(f"{folder} holds files that the demo did not make; choose another --folder")
     from myxtts.data.cache import learn_tokenizer
     from myxtts.demo.corpus import make_corpus
     from myxtts.demo.voices import choose_voice
@@ -33,12 +34,14 @@ def run(options: argparse.Namespace) -> int:
     for text in options.say:
         spell(text, "en", "phonemes")
     console = Console()
-    console.print(f"🎙️ Making a corpus of {options.sentences} sentences, read by {voice}", highlight=False)
+    console.print(f"🎙️ Making a corpus of {options.sentences} sentences, read by {voice}", highlight=False, markup=False)
     from myxtts.devices import import_tensorflow
 
     import_tensorflow()
     from myxtts.demo import demo
 
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / MARK).touch()
     lap = demo.stopwatch()
     with counting_display(console, "reading sentences") as progress:
         corpus = make_corpus(folder / "corpus", voice, options.sentences, options.seed, progress)
@@ -49,18 +52,20 @@ def run(options: argparse.Namespace) -> int:
     for text in [*options.say, *(text for text, _ in corpus.unseen)]:
         tokenizer.encode(text, "en")  # what could not be spoken after the training is refused before it
     prepare_seconds = lap()
-    console.print(f"🏋️ Training a tiny model for {options.minutes:g} minutes, from nothing", highlight=False)
+    console.print(
+        f"🏋️ Training a tiny model for {options.minutes:g} minutes, from nothing", highlight=False, markup=False
+    )
     with training_display(console) as show:
         summary, recorder = demo.train(config, show)
     for line in summary_lines(summary):
-        console.print(line, highlight=False, soft_wrap=True)
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
     train_seconds = lap()
-    console.print("🗣️ Speaking sentences that it never saw", highlight=False)
+    console.print("🗣️ Speaking sentences that it never saw", highlight=False, markup=False)
     pairs, spoken, seconds = demo.speak(config, corpus, options.say, folder / "spoken")
     timings = demo.Timings(corpus_seconds, prepare_seconds, train_seconds, lap(), seconds)
     listing = "".join(f"{path.resolve()}|{text}\n" for path, text in spoken)
     (folder / "spoken.lst").write_text(listing, encoding="utf-8")
     page = demo.write_page(folder, corpus, pairs, recorder, summary, timings)
-    console.print(f"✅ Listen: {page.resolve()}", highlight=False, soft_wrap=True)
-    console.print(demo.NEXT_STEP, highlight=False, soft_wrap=True)
+    console.print(f"✅ Listen: {page.resolve()}", highlight=False, markup=False, soft_wrap=True)
+    console.print(demo.NEXT_STEP, highlight=False, markup=False, soft_wrap=True)
     return 0

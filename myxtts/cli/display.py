@@ -1,7 +1,7 @@
 """How a run looks: a live line on a terminal, ordinary log lines on a pipe.
 
 In: Metrics and Validation from the trainer; done/total from preparation.
-Out: text on standard error (terminal) or standard output (log lines).
+Out: text on standard output.
 """
 
 from collections.abc import Callable, Iterator
@@ -38,7 +38,7 @@ def training_display(console: Console) -> Iterator[Callable[[Metrics | Validatio
     if not console.is_terminal:
 
         def show_line(event: Metrics | Validation) -> None:
-            console.print(event_line(event), highlight=False, soft_wrap=True)
+            console.print(event_line(event), highlight=False, markup=False, soft_wrap=True)
 
         yield show_line
         return
@@ -56,7 +56,7 @@ def training_display(console: Console) -> Iterator[Callable[[Metrics | Validatio
 
         def show(event: Metrics | Validation) -> None:
             if isinstance(event, Validation):
-                progress.console.print(event_line(event), highlight=False)
+                progress.console.print(event_line(event), highlight=False, markup=False)
                 return
             progress.update(
                 task,

@@ -23,9 +23,12 @@ def main(words: Sequence[str] | None = None) -> int:
     except (UsageError, RunError) as error:
         print(f"myxtts {options.command}: {error}", file=sys.stderr)
         return error.exit_code
+    except OSError as error:
+        if isinstance(error, BrokenPipeError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        else:
+            print(f"myxtts {options.command}: {error}", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         print(f"myxtts {options.command}: interrupted", file=sys.stderr)
         return 130
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1

@@ -17,6 +17,12 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {message} (see {self.prog} --help)\n")
 
 
+def _speed(word: str) -> float:
+    if not 0.25 <= float(word) <= 4.0:
+        raise argparse.ArgumentTypeError(f"{word} is out of range; choose a speed between 0.25 and 4")
+    return float(word)
+
+
 def _setting(parser: argparse._ActionsContainer, flag: str, key: str, kind: type, help: str, **more: object) -> None:
     parser.add_argument(flag, dest=key, type=kind, default=argparse.SUPPRESS, help=help, **more)  # type: ignore[arg-type]
 
@@ -122,16 +128,17 @@ def _add_synthesize(commands: argparse._SubParsersAction) -> None:
     words = speak.add_mutually_exclusive_group()
     words.add_argument("--text", help="what to say")
     words.add_argument("--text-file", metavar="FILE", help="one sentence a line; -o is then a folder")
-    speak.add_argument(
+    voice = speak.add_mutually_exclusive_group()
+    voice.add_argument(
         "--reference",
         nargs="+",
         default=[],
         metavar="WAV",
         help="recordings whose voice to use (the first 30 s of each)",
     )
-    speak.add_argument("--speaker", help="a speaker of the training data instead of a reference")
+    voice.add_argument("--speaker", help="a speaker of the training data instead of a reference")
     speak.add_argument("--language", choices=LANGUAGES, help="language of the text (default: the checkpoint's first)")
-    speak.add_argument("--speed", type=float, default=1.0, metavar="X", help="1.2 speaks a fifth faster (default 1)")
+    speak.add_argument("--speed", type=_speed, default=1.0, metavar="X", help="1.2 speaks a fifth faster (default 1)")
     speak.add_argument("-o", "--output", required=True, metavar="PATH", help="WAV file, or a folder with --text-file")
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from myxtts.cli.display import counting_display
 from myxtts.cli.settings import configure
@@ -40,6 +41,7 @@ def prepare_and_report(folder: Path, config: XTTSConfig, console: Console) -> Pa
     console.print(
         f"{facts['accepted']} clips accepted, {facts['hours']:.2f} hours, speakers: {voices}",
         highlight=False,
+        markup=False,
         soft_wrap=True,
     )
     if pack.rejections:
@@ -49,11 +51,11 @@ def prepare_and_report(folder: Path, config: XTTSConfig, console: Console) -> Pa
         table = Table("reason", "clips", "for example")
         for reason, count in Counter(r.reason for r in pack.rejections).most_common():
             example = next(r for r in pack.rejections if r.reason == reason)
-            table.add_row(reason, str(count), f"{example.id}: {example.detail}")
+            table.add_row(reason, str(count), Text(f"{example.id}: {example.detail}"))
         console.print(table)
-        console.print(f"every rejected clip: {listing}", highlight=False, soft_wrap=True)
+        console.print(f"every rejected clip: {listing}", highlight=False, markup=False, soft_wrap=True)
     for warning in facts["warnings"]:
-        console.print(f"⚠️ {warning}", highlight=False, soft_wrap=True)
+        console.print(f"⚠️ {warning}", highlight=False, markup=False, soft_wrap=True)
     return pack
 
 

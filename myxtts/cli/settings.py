@@ -8,10 +8,12 @@ from myxtts.config.config import XTTSConfig
 from myxtts.config.load import flatten, resolve
 
 
-def configure(options: argparse.Namespace, **fixed: object) -> tuple[XTTSConfig, Mapping[str, str]]:
-    """The configuration of the flags whose names are configuration keys, on top of `--config`."""
+def configure(
+    options: argparse.Namespace, resumed: Path | None = None, **fixed: object
+) -> tuple[XTTSConfig, Mapping[str, str]]:
+    """The configuration of the flags whose names are configuration keys, on top of `--config` and a resumed run's."""
     flags = {key: value for key, value in vars(options).items() if "." in key} | fixed
-    return resolve(Path(options.config) if options.config else None, flags)
+    return resolve(Path(options.config) if options.config else None, flags, resumed)
 
 
 def describe(config: XTTSConfig, origin: Mapping[str, str]) -> list[str]:

@@ -51,10 +51,21 @@ def _texts(options: argparse.Namespace) -> list[str]:
                 f"cannot read {options.text_file}: {getattr(error, 'strerror', None) or 'it is not UTF-8'}"
             ) from None
         texts = [line for line in lines if line.strip()]
+    elif options.text is not None:
+        texts = [options.text]
     else:
-        texts = [options.text if options.text is not None else sys.stdin.read()]
-    if not texts or not any(c.isalnum() for text in texts for c in text):
-        raise UsageError('the text is empty; give --text "…", --text-file FILE or text on standard input')
+        try:
+            texts = [sys.stdin.read()]
+        except UnicodeDecodeError:
+            raise UsageError("the text on standard input is not UTF-8") from None
+    if not texts:
+        raise UsageError(f"the text is empty: {options.text_file} has no line to speak")
+    for number, text in enumerate(texts, 1):
+        where = f"line {number} of {options.text_file}" if options.text_file else "the text"
+        if not any(c.isalnum() for c in text):
+            raise UsageError(f'{where} is empty; give --text "…", --text-file FILE or text on standard input')
+        if any("\ud800" <= c <= "\udfff" for c in text):
+            raise UsageError(f"{where} is not UTF-8")
     return texts
 
 

@@ -12,6 +12,7 @@ from rich.console import Console
 from myxtts.cli.display import clock_text, training_display
 from myxtts.cli.prepare import prepare_and_report
 from myxtts.cli.settings import configure, describe
+from myxtts.config.config import TrainingConfig
 from myxtts.data.cache import require_clips
 from myxtts.errors import UsageError
 from myxtts.training.metrics import Summary
@@ -19,21 +20,18 @@ from myxtts.training.metrics import Summary
 
 def run(options: argparse.Namespace) -> int:
     """Prepares the data where needed, trains, reports."""
-    config, origin = configure(options)
+    resume = _find_resumed(options)
+    config, origin = configure(options, resume / "config.yaml" if resume else None)
     if not config.data.train_data:
         raise UsageError("no training data; add --train-data DIR")
-    if config.data.val_data and not Path(config.data.val_data).is_dir():
-        raise UsageError(f"no such dataset folder: {config.data.val_data}")
     run_folder = Path(config.training.checkpoint_dir)
-    resume = None
-    if options.resume is not None:
-        from myxtts.training.checkpoint import find_checkpoint
-
-        resume = find_checkpoint(Path(options.resume) if options.resume else run_folder, ("latest",))
-    elif (run_folder / "latest").exists():
-        raise UsageError(
-            f"{run_folder} already holds a run; add --resume to go on with it or choose another --checkpoint-dir"
-        )
+    if (run_folder / "latest").exists():
+        if resume is None:
+            raise UsageError(
+                f"{run_folder} already holds a run; add --resume to go on with it or choose another --checkpoint-dir"
+            )
+        if resume.resolve().parent != run_folder.resolve():
+            raise UsageError(f"{run_folder} holds another run than {resume}; choose another --checkpoint-dir")
     try:
         run_folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -42,8 +40,10 @@ def run(options: argparse.Namespace) -> int:
         ) from None
     console = Console()
     for line in describe(config, origin):
-        console.print(f"   {line}", highlight=False, soft_wrap=True)
+        console.print(f"   {line}", highlight=False, markup=False, soft_wrap=True)
     require_clips(prepare_and_report(Path(config.data.train_data), config, console), config)
+    if config.data.val_data:
+        prepare_and_report(Path(config.data.val_data), config, console)
 
     from myxtts.devices import import_tensorflow
 
@@ -51,13 +51,23 @@ def run(options: argparse.Namespace) -> int:
     from myxtts.training.trainer import XTTSTrainer
 
     trainer = XTTSTrainer(config, resume_checkpoint=resume)
-    console.print(f"Creating model on device: {trainer.devices.model_device}", highlight=False)
+    console.print(f"Creating model on device: {trainer.devices.model_device}", highlight=False, markup=False)
     with stop_on_signals() as (stop, received), training_display(console) as show:
         summary = trainer.train(show, stop)
     for line in summary_lines(summary):
-        console.print(line, highlight=False, soft_wrap=True)
-    console.print(f"✅ Saved in {run_folder / 'latest'}", highlight=False, soft_wrap=True)
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
+    console.print(f"✅ Saved in {run_folder / 'latest'}", highlight=False, markup=False, soft_wrap=True)
     return 128 + received[0] if received else 0
+
+
+def _find_resumed(options: argparse.Namespace) -> Path | None:
+    """The checkpoint that `--resume` means; without a name, the newest of --checkpoint-dir."""
+    if options.resume is None:
+        return None
+    from myxtts.training.checkpoint import find_checkpoint
+
+    default = getattr(options, "training.checkpoint_dir", TrainingConfig().checkpoint_dir)
+    return find_checkpoint(Path(options.resume or default), ("latest",))
 
 
 @contextmanager

@@ -81,7 +81,9 @@ class ModelConfig:
 
     def __post_init__(self) -> None:
         _require(self.size in MODEL_SIZES, f"model.size is {self.size!r}; choose one of {', '.join(MODEL_SIZES)}")
-        for name in ("width", "heads", "text_blocks", "decoder_blocks", "speaker_tokens", "frames_per_step"):
+        positive = ("width", "heads", "text_blocks", "decoder_blocks", "duration_blocks", "speaker_blocks",
+                    "speaker_tokens", "frames_per_step", "reference_frames", "decoder_attention_every")  # fmt: skip
+        for name in positive:
             _require(getattr(self, name) > 0, f"model.{name} is {getattr(self, name)}; it must be positive")
         _require(
             self.width % (2 * self.heads) == 0,
@@ -171,6 +173,7 @@ class TrainingConfig:
             "keep",
         ):
             _require(getattr(self, name) > 0, f"training.{name} is {getattr(self, name)}; it must be positive")
+        _require(0 <= self.seed < 2**31, f"training.seed is {self.seed}; it must lie between 0 and 2147483647")
         _require(0 <= self.ema_decay < 1, f"training.ema_decay is {self.ema_decay}; it must lie in [0, 1)")
 
 

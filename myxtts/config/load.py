@@ -76,9 +76,15 @@ def build(values: Mapping[str, Any]) -> XTTSConfig:
     return XTTSConfig(**{section: SECTIONS[section](**entries) for section, entries in sections.items()})
 
 
-def resolve(path: Path | None, flags: Mapping[str, Any]) -> tuple[XTTSConfig, Mapping[str, str]]:
-    """Defaults < YAML < flags. The second value tells where each non-default value came from."""
-    values, origin = {}, {}
+def resolve(
+    path: Path | None, flags: Mapping[str, Any], resumed: Path | None = None
+) -> tuple[XTTSConfig, Mapping[str, str]]:
+    """Defaults < the resumed run's configuration < YAML < flags.
+
+    The second value tells where each value came from that is neither a default nor the resumed run's own.
+    """
+    values: dict[str, Any] = read_yaml(resumed) if resumed is not None else {}
+    origin: dict[str, str] = {}
     if path is not None:
         for key, value in read_yaml(path).items():
             values[key], origin[key] = value, str(path)

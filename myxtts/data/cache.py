@@ -83,8 +83,11 @@ def _content_key(entries: list[Entry], rejections: list[Rejection], config: XTTS
     def file_hash(entry: Entry) -> bytes:
         if not entry.path.is_file():
             return b"missing"
-        with entry.path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").digest()
+        try:
+            with entry.path.open("rb") as file:
+                return hashlib.file_digest(file, "sha256").digest()
+        except OSError:
+            return b"unreadable"  # `examine` says why
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for entry, content in zip(entries, pool.map(file_hash, entries), strict=True):
@@ -148,7 +151,10 @@ def _build(
             "clips": [dataclasses.asdict(clip) for clip in clips],
             "rejected": [dataclasses.asdict(rejection) for rejection in rejected],
         }
-        (partial / "index.json").write_text(json.dumps(index, ensure_ascii=False), encoding="utf-8")
+        with (partial / "index.json").open("w", encoding="utf-8") as file:
+            json.dump(index, file, ensure_ascii=False)
+            file.flush()
+            os.fsync(file.fileno())
         partial.chmod(0o755)
         try:
             partial.rename(target)
@@ -170,7 +176,10 @@ def _describe(clip: Clip, position: int) -> PackedClip:
 
 def open_pack(folder: Path) -> Pack:
     """Opens a built pack and checks that its audio is as long as its index says."""
-    index = json.loads((folder / "index.json").read_text(encoding="utf-8"))
+    try:
+        index = json.loads((folder / "index.json").read_text(encoding="utf-8"))
+    except ValueError:
+        raise RunError(f"the cache {folder} is damaged (index.json); delete it") from None
     source = folder / "audio.i16"
     found = source.stat().st_size if source.is_file() else 0
     if index["format"] != FORMAT or found != 2 * index["samples"]:

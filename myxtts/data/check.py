@@ -41,13 +41,13 @@ def examine(entry: Entry, config: XTTSConfig) -> Clip | Rejection:
         return reject("missing", f"no {entry.path.name} (nor .flac, .ogg, .mp3)")
     if entry.path.stat().st_size == 0:
         return reject("empty", "the file has 0 bytes")
-    if missing := _missing_bytes(entry.path):
-        return reject("truncated", f"the header promises {missing} bytes more than the file holds")
     try:
+        if missing := _missing_bytes(entry.path):
+            return reject("truncated", f"the header promises {missing} bytes more than the file holds")
         if soundfile.info(entry.path).frames == 0:
             return reject("empty", "the file holds no samples")
         wave = read_wave(entry.path, config.audio.sample_rate)
-    except (UsageError, soundfile.LibsndfileError) as error:
+    except (UsageError, OSError, soundfile.LibsndfileError) as error:
         return reject("unreadable", str(error))
     peak = float(np.abs(wave).max())
     if not np.isfinite(peak):
@@ -64,8 +64,9 @@ def examine(entry: Entry, config: XTTSConfig) -> Clip | Rejection:
         return reject("too_short", f"{seconds:.2f} s of speech, shortest allowed {data.min_seconds:g} s")
     if seconds > data.max_seconds:
         return reject("too_long", f"{seconds:.2f} s of speech, longest allowed {data.max_seconds:g} s")
+    use_column = entry.phonemes and data.front_end == "phonemes"
     try:
-        units = spell_phonemes(entry.phonemes) if entry.phonemes else spell(entry.text, entry.language, data.front_end)
+        units = spell_phonemes(entry.phonemes) if use_column else spell(entry.text, entry.language, data.front_end)
     except UsageError as error:
         return reject("unspeakable_text", str(error))
     steps = len(wave) // config.audio.hop_samples // config.model.frames_per_step

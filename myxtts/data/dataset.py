@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import tensorflow as tf
 
+from myxtts.audio.mel import mel_frames
 from myxtts.batch import BucketShape, RawBatch
 from myxtts.config.config import XTTSConfig
 from myxtts.data.cache import Pack, PackedClip
@@ -34,10 +35,13 @@ class Bucket:
     clips: tuple[int, ...]
 
 
-def make_buckets(frames: list[int], tokens: list[int], count: int, batch_size: int) -> list[Bucket]:
-    """At most `count` buckets of about equal numbers of clips, shortest first."""
+def make_buckets(
+    frames: list[int], tokens: list[int], count: int, batch_size: int, frames_per_step: int = 1
+) -> list[Bucket]:
+    """At most `count` buckets of about equal numbers of clips, shortest first, in whole decoder steps."""
+    step = math.lcm(FRAME_STEP, frames_per_step)
     order = sorted(range(len(frames)), key=lambda i: (frames[i], tokens[i], i))
-    edges = sorted({_round_up(frames[part[-1]], FRAME_STEP) for part in np.array_split(order, count) if len(part)})
+    edges = sorted({_round_up(frames[part[-1]], step) for part in np.array_split(order, count) if len(part)})
     buckets = []
     for low, high in zip([0, *edges], edges, strict=False):
         members = tuple(i for i in order if low < frames[i] <= high)
@@ -52,7 +56,7 @@ def fit_buckets(frames: list[int], tokens: list[int], shapes: list[BucketShape])
     extra = BucketShape(
         shapes[0].batch_size,
         _round_up(max(*tokens, *(shape.text_tokens for shape in shapes)), TEXT_STEP),
-        _round_up(max(*frames, *(shape.mel_frames for shape in shapes)), FRAME_STEP),
+        _round_up(max(*frames, *(shape.mel_frames for shape in shapes)), shapes[0].mel_frames),
     )
     for i in sorted(range(len(frames)), key=lambda i: (frames[i], tokens[i], i)):
         fitting = (s for s in shapes if frames[i] <= s.mel_frames and tokens[i] <= s.text_tokens)
@@ -84,13 +88,13 @@ class HostDataset:
         if not self.clips:
             raise UsageError("there are no clips to make batches of")
         self.tokens = [tokenizer.encode_units(clip.units, clip.language) for clip in self.clips]
-        hop, step = config.audio.hop_samples, config.model.frames_per_step
-        self._frames = [_round_up(clip.samples // hop + 1, step) for clip in self.clips]
+        step = config.model.frames_per_step
+        self._frames = [_round_up(mel_frames(clip.samples, config.audio), step) for clip in self.clips]
         lengths = [len(tokens) for tokens in self.tokens]
         if shapes:
             self.buckets = fit_buckets(self._frames, lengths, shapes)
         else:
-            self.buckets = make_buckets(self._frames, lengths, config.data.buckets, config.data.batch_size)
+            self.buckets = make_buckets(self._frames, lengths, config.data.buckets, config.data.batch_size, step)
         speakers = sorted({clip.speaker for clip in pack.clips})
         self._speaker_ids = [speakers.index(clip.speaker) for clip in self.clips]
 
@@ -143,7 +147,7 @@ class HostDataset:
         Args:
             start: how many batches to pass over, counted from the beginning of epoch 0.
             epochs: where to end; 0 means never.
-            shuffle: False gives every epoch in order of length.
+            shuffle: False keeps each bucket in order of length.
         """
 
         def plan() -> Iterator[tuple[int, np.ndarray]]:

@@ -27,6 +27,10 @@ class Rejection:
     reason: str
     detail: str
 
+    def __post_init__(self) -> None:
+        if self.reason not in REASONS:
+            raise ValueError(f"unknown reason {self.reason!r}")
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -55,8 +59,11 @@ def read_manifest(folder: Path, config: DataConfig) -> tuple[list[Entry], list[R
         )
     try:
         lines = source.read_text(encoding="utf-8-sig").splitlines()
+    except OSError as error:
+        raise UsageError(f"cannot read {source}: {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise UsageError(f"{source} is not UTF-8 (byte {error.start}); save it as UTF-8 and try again") from None
+    csv.field_size_limit(2**30)
     rows = [
         (number, row)
         for number, row in enumerate(csv.reader(lines, delimiter="|", quoting=csv.QUOTE_NONE), 1)
@@ -73,7 +80,10 @@ def read_manifest(folder: Path, config: DataConfig) -> tuple[list[Entry], list[R
     rejections: list[Rejection] = []
     seen: set[str] = set()
     for number, row in rows:
-        result = _read_row(folder, number, dict(zip(columns, row, strict=False)), len(row), columns, config)
+        try:
+            result = _read_row(folder, number, dict(zip(columns, row, strict=False)), len(row), columns, config)
+        except (OSError, ValueError) as error:  # an id that no file can have
+            result = Rejection(row[0][:60], "bad_row", f"line {number}: {error}"[:200])
         if isinstance(result, Entry) and result.id in seen:
             result = Rejection(result.id, "duplicate_id", f"line {number} repeats an earlier id")
         if isinstance(result, Rejection):

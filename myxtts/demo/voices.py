@@ -17,8 +17,6 @@ import soundfile
 from myxtts.errors import UsageError
 from myxtts.text.phonemes import Espeak, espeak
 
-VOICES = ("hibari", "flite", "espeak")
-
 
 def choose_voice(wanted: str) -> str:
     """The wanted voice, or for `auto` the most natural one that is installed.

@@ -16,6 +16,7 @@ from myxtts.audio.wav import read_wave
 from myxtts.devices import plan_devices
 from myxtts.errors import UsageError
 from myxtts.models.xtts import XTTS
+from myxtts.text.normalize import ends_with_abbreviation
 from myxtts.training.checkpoint import find_checkpoint, read_checkpoint
 from myxtts.training.step import load_average
 
@@ -77,8 +78,6 @@ class Synthesizer:
 
     def speak(self, text: str, voice: tf.Tensor, language: str | None = None, speed: float = 1.0) -> np.ndarray:
         """Waveform of a text; sentences are spoken one by one with a short pause between them."""
-        if not 0.25 <= speed <= 4.0:
-            raise UsageError(f"speed is {speed:g}; it must lie between 0.25 and 4")
         gap = np.zeros(int(SENTENCE_GAP_SECONDS * self.sample_rate), np.float32)
         pieces: list[np.ndarray] = []
         for sentence in split_sentences(text):
@@ -99,7 +98,7 @@ def split_sentences(text: str) -> list[str]:
     parts = [part.strip() for part in re.split(r"(?<=[.!?؟。！？])\s+(?=\S)", " ".join(text.split()))]
     sentences: list[str] = []
     for part in parts:
-        if sentences and re.search(r"\b(Mr|Mrs|Dr|St|No|[A-Z])\.$", sentences[-1]):
+        if sentences and ends_with_abbreviation(sentences[-1]):
             sentences[-1] += " " + part  # the dot was an abbreviation's
         elif any(c.isalnum() for c in part):
             sentences.append(part)

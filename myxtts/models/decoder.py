@@ -28,6 +28,6 @@ class Decoder(layers.Layer):
         states = (states + positions(tf.shape(states)[1], self.width)) * mask
         for index, conv in enumerate(self.convs):
             states = conv(states, mask)
-            if index % self.every == 1 and index // self.every < len(self.attentions):
+            if index % self.every == self.every // 2 and index // self.every < len(self.attentions):
                 states = self.attentions[index // self.every](states, mask, voice)
         return self.out(self.norm(states)) * mask

@@ -89,8 +89,8 @@ class XTTS(keras.Model):
     ) -> tuple[tf.Tensor, tf.Tensor]:
         """Mel [B, M, n_mels] and its lengths [B] from tokens and voice tokens."""
         states, text_mask = self.text(tokens, text_lengths, voice)
-        seconds = tf.exp(self.duration(states, text_mask)) / speed
-        durations = tf.maximum(tf.round(seconds), 1.0) * text_mask[..., 0]
+        steps = tf.exp(self.duration(states, text_mask)) / speed
+        durations = tf.maximum(tf.round(steps), 1.0) * text_mask[..., 0]
         ends = tf.cumsum(durations, axis=1)
         lengths = tf.cast(ends[:, -1], tf.int32)
         frame = tf.cast(tf.range(tf.reduce_max(lengths)), tf.float32)[None, None]

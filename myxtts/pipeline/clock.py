@@ -1,7 +1,7 @@
 """Time spent in each stage, shared by trainer and profiler.
 
 In: stages as `with clock.time("load"):` from any thread.
-Out: seconds and counts since the last `take`.
+Out: seconds by stage since the last `take`.
 """
 
 import threading

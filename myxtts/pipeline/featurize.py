@@ -6,7 +6,7 @@ Out: Batch, on the device where it was called; one trace per bucket shape.
 
 import tensorflow as tf
 
-from myxtts.audio.mel import log_mel
+from myxtts.audio.mel import log_mel, mel_frames
 from myxtts.batch import Batch, RawBatch
 from myxtts.config.config import XTTSConfig
 
@@ -16,6 +16,7 @@ class Featurizer:
 
     def __init__(self, config: XTTSConfig):
         self._audio, self._model = config.audio, config.model
+        self.seed = config.training.seed
         self.traces = 0
         self._compiled = tf.function(self._featurize)
 
@@ -28,15 +29,15 @@ class Featurizer:
         step = self._model.frames_per_step
         waves = tf.cast(raw.waves, tf.float32) / 32768.0
         frames = waves.shape[1] // self._audio.hop_samples
-        lengths = raw.wave_lengths // self._audio.hop_samples + 1
+        lengths = mel_frames(raw.wave_lengths, self._audio)
         lengths = tf.minimum((lengths + step - 1) // step * step, frames)
         mel = log_mel(waves, self._audio)[:, :frames]
         mel *= tf.sequence_mask(lengths, frames, tf.float32)[:, :, None]
-        reference, reference_lengths = self._slice_references(mel, lengths, raw.speakers, seed)
+        reference, reference_lengths = self._slice_references(mel, lengths, raw, seed)
         return Batch(raw.tokens, raw.text_lengths, mel, lengths, reference, reference_lengths, raw.weights)
 
     def _slice_references(
-        self, mel: tf.Tensor, lengths: tf.Tensor, speakers: tf.Tensor, seed: tf.Tensor
+        self, mel: tf.Tensor, lengths: tf.Tensor, raw: RawBatch, seed: tf.Tensor
     ) -> tuple[tf.Tensor, tf.Tensor]:
         """A random slice of a random clip of the same speaker in this batch, at most `reference_frames` long.
 
@@ -45,7 +46,8 @@ class Featurizer:
         rows, width = mel.shape[0], min(self._model.reference_frames, mel.shape[1])
         chance = tf.random.stateless_uniform([rows, rows], seed)
         chance -= tf.eye(rows)  # itself only when the speaker has no other clip here
-        chance = tf.where(speakers[:, None] == speakers[None, :], chance, -2.0)
+        chance -= 1.5 * (1.0 - raw.weights)[None, :]  # what fills up a batch is a copy, perhaps of itself
+        chance = tf.where(raw.speakers[:, None] == raw.speakers[None, :], chance, -9.0)
         donor = tf.argmax(chance, axis=1, output_type=tf.int32)
         donor_lengths = tf.gather(lengths, donor)
         span = tf.minimum(donor_lengths, width)

@@ -16,7 +16,7 @@ from myxtts.pipeline.clock import StageClock
 from myxtts.pipeline.featurize import Featurizer
 from myxtts.pipeline.transfer import BoundedBuffer, Closed
 
-SLOTS = 3  # one being prepared, one ready, one training
+SLOTS = 3  # batches that may wait, ready, on the model device
 
 
 class Feed:
@@ -61,7 +61,7 @@ class Feed:
                 if raw is None:
                     break
                 with self._clock.time("preprocess"), tf.device(self._devices.data_device):
-                    batch = self._featurizer(raw, tf.constant([self._number, 0]))
+                    batch = self._featurizer(raw, tf.constant([self._number, self._featurizer.seed]))
                 with self._clock.time("transfer"), tf.device(self._devices.model_device):
                     batch = Batch(*[tf.identity(part) for part in batch])
                 self._number += 1

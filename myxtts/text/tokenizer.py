@@ -33,7 +33,7 @@ def spell(text: str, language: str, front_end: str) -> list[str]:
 
 
 def _is_mark(character: str) -> bool:
-    return unicodedata.category(character) == "Mn"
+    return unicodedata.category(character).startswith("M")
 
 
 def spell_phonemes(phonemes: str) -> list[str]:
@@ -41,7 +41,9 @@ def spell_phonemes(phonemes: str) -> list[str]:
     units: list[str] = []
     for word in phonemes.split():
         if "_" in word:
-            units += [unit for unit in word.split("_") if unit]
+            bare = word.rstrip("".join(PAUSES))
+            units += [unit for unit in bare.split("_") if unit]
+            units += [PAUSES[c] for c in word[len(bare) :][:1]]
             continue
         stress = ""
         for c in word:

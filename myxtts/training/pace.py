@@ -6,6 +6,8 @@ Out: the numbers of `Metrics` and `Summary`.
 
 import time
 from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -17,17 +19,17 @@ from myxtts.pipeline.clock import StageClock
 class Pace:
     """A window of steps between two log lines, and the sums of all windows."""
 
-    def __init__(self, clock: StageClock):
-        self.begin = time.perf_counter()
+    def __init__(self, clock: StageClock, seconds_before: float = 0.0):
+        self.begin = time.perf_counter() - seconds_before
         self._clock = clock
         self._results: list[dict[str, tf.Tensor]] = []
-        self._window_begin, self._padded = self.begin, 0
+        self._window_begin, self._padded = time.perf_counter(), 0
         self._times: dict[tuple[int, ...], list[float]] = defaultdict(list)
         self._waited = self._trained = self._frames = 0.0
 
     @property
     def seconds(self) -> float:
-        """Since the run began."""
+        """Since the run began, with what it had before it was resumed."""
         return time.perf_counter() - self.begin
 
     def add(self, shape: tuple[int, ...], seconds: float, results: dict[str, tf.Tensor]) -> None:
@@ -52,13 +54,15 @@ class Pace:
             "data_wait": min(1.0, wait / elapsed),
             "padding": 1.0 - frames / self._padded,
         }
-        self._results, self._padded = [], 0
+        self._results, self._padded, self._window_begin = [], 0, time.perf_counter()
         return measured
 
-    def open_window(self) -> None:
-        """Starts the next window now: what lay between (validation, saving) is not step time."""
-        self._window_begin = time.perf_counter()
-        self._clock.take()
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """What happens in the block (validation, saving) is not step time."""
+        begin = time.perf_counter()
+        yield
+        self._window_begin += time.perf_counter() - begin
 
     def summary(self) -> dict[str, Any]:
         """The numbers of `Summary`; the first step of each shape is its compilation and does not count."""

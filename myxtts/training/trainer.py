@@ -64,8 +64,7 @@ class XTTSTrainer:
         self.pack = self.val_pack = prepare(Path(config.data.train_data), config)
         if config.data.val_data:
             self.val_pack = prepare(Path(config.data.val_data), config)
-        for pack in (self.pack, self.val_pack):
-            require_clips(pack, config)
+        require_clips(self.pack, config)
         self.tokenizer = (
             resumed.tokenizer if resumed else learn_tokenizer(self.pack.clips + self.val_pack.clips, config)
         )
@@ -78,11 +77,12 @@ class XTTSTrainer:
             self.step = TrainStep(self.model, config.training)
         self.evaluate = EvaluateStep(self.model, config.training)
         self.steps_done = self.batches_done = 0
+        self.seconds_done = 0.0
         self.best_loss = float("inf")
         if resumed:
             self.step.restore(resumed.arrays)
             self.steps_done, self.batches_done = resumed.state["step"], resumed.state["batches"]
-            self.best_loss = resumed.state["best_loss"]
+            self.best_loss, self.seconds_done = resumed.state["best_loss"], resumed.state["seconds"]
 
     # Sets
 
@@ -111,11 +111,13 @@ class XTTSTrainer:
     # The loop
 
     def train(self, show: Show = lambda _: None, stop: threading.Event | None = None) -> Summary:
-        """Runs until the first limit is reached or `stop` is set; always ends with a checkpoint."""
+        """Runs until the first limit is reached or `stop` is set; either way ends with a checkpoint."""
         config, clock = self.config.training, StageClock()
-        run, pace = Path(config.checkpoint_dir), Pace(clock)
-        if self.progress(0.0) >= 1.0:
-            raise UsageError(f"the run is complete at step {self.steps_done}; raise --max-steps or --epochs to go on")
+        run, pace = Path(config.checkpoint_dir), Pace(clock, self.seconds_done)
+        if self.progress(self.seconds_done) >= 1.0:
+            raise UsageError(
+                f"the run is complete at step {self.steps_done}; raise its limit (--max-steps, --epochs, --max-minutes)"
+            )
         batches = self.train_set.batches(start=self.batches_done, epochs=config.epochs)
         with (
             Logbook(run, show) as logbook,
@@ -130,19 +132,19 @@ class XTTSTrainer:
                 self.steps_done += 1
                 self.batches_done += 1
                 pace.add(tuple(batch.mel.shape), time.perf_counter() - begin, results)
-                last = self.progress(pace.seconds) >= 1.0 or (stop is not None and stop.is_set())
-                looked = improved = False
+                self.seconds_done = pace.seconds
+                stopped = stop is not None and stop.is_set()
+                last = stopped or self.progress(pace.seconds) >= 1.0
+                improved = False
                 if self.steps_done % config.log_every == 0 or last:
                     logbook.record(self._metrics(pace, rate, feed.ready / SLOTS))
-                    looked = True
-                if self.val_set and (self.steps_done % config.val_every == 0 or last):
-                    improved = self._validate(logbook)
-                if self.steps_done % config.save_every == 0 or improved or last:
-                    self._save(run, improved or self.val_set is None)
+                with pace.aside():
+                    if self.val_set and not stopped and (self.steps_done % config.val_every == 0 or last):
+                        improved = self._validate(logbook)
+                    if self.steps_done % config.save_every == 0 or improved or last:
+                        self._save(run, improved or self.val_set is None)
                 if last:
                     break
-                if looked:
-                    pace.open_window()
         return Summary(steps=self.steps_done, traces=self.step.traces, **pace.summary())
 
     def _metrics(self, pace: Pace, rate: float, buffer_fill: float) -> Metrics:
@@ -211,7 +213,12 @@ class XTTSTrainer:
         return improved
 
     def _save(self, run: Path, best: bool) -> None:
-        state = {"step": self.steps_done, "batches": self.batches_done, "best_loss": self.best_loss}
+        state = {
+            "step": self.steps_done,
+            "batches": self.batches_done,
+            "best_loss": self.best_loss,
+            "seconds": self.seconds_done,
+        }
         checkpoint = Checkpoint(self.config, self.tokenizer, self.step.arrays(), self.voices, state)
         write_checkpoint(run, checkpoint, self.config.training.keep, best)
 

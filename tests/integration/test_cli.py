@@ -52,6 +52,10 @@ def test_wrong_usage_is_one_line_and_exit_2(run_myxtts, tmp_path):
     fails(run_myxtts("train", "--train-data", tmp_path, "--batch-size", "0"), 2, "batch_size")
     fails(run_myxtts("prepare", tmp_path), 2, "metadata.csv")
     fails(run_myxtts("demo", "--minutes", "0"), 2, "--minutes")
+    (tmp_path / "mine" / "corpus").mkdir(parents=True)
+    fails(run_myxtts("demo", "--folder", tmp_path / "mine"), 2, "did not make")
+    assert (tmp_path / "mine" / "corpus").is_dir()
+    fails(run_myxtts("train", "--train-data", tmp_path, "--seed", "-1"), 2, "seed")
     fails(run_myxtts("demo", "--say", "你好", "--folder", tmp_path / "demo"), 2, "你")
     (tmp_path / "bad.yaml").write_text("training: {lrr: 1}")
     fails(run_myxtts("train", "--config", tmp_path / "bad.yaml"), 2, "lrr", "'lr'")
@@ -81,6 +85,9 @@ def test_empty_text_unwritable_output_and_bad_reference(run_myxtts, trained, tmp
     fails(run_myxtts(*speak, "--text", "hello", "--reference", tmp_path / "noise.wav", "-o", out), 2, "not a recording")
     fails(run_myxtts(*speak, "--text", "hello", "--reference", tmp_path / "x.wav", "-o", out), 2, "no such recording")
     fails(run_myxtts(*speak, "--text", "hello", "--speaker", "bob", "-o", out), 2, "bob")
+    (tmp_path / "lines.txt").write_text("A word.\n***\n", encoding="utf-8")
+    fails(run_myxtts(*speak, "--text-file", tmp_path / "lines.txt", "-o", tmp_path / "wavs"), 2, "line 2")
+    fails(run_myxtts(*speak, "--text", "hello", "-o", "/dev/null"), 2, "not an ordinary file")
     assert not out.exists()
 
 

@@ -1,6 +1,10 @@
 """The trainer on a real, small corpus."""
 
 import json
+import shutil
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -62,13 +66,39 @@ def test_traces_equal_bucket_shapes_and_everything_is_logged(corpus, tiny_yaml, 
 def test_a_resumed_run_ends_with_the_same_weights(corpus, tiny_yaml, tmp_path):
     whole = config_for(tiny_yaml, corpus, tmp_path / "a", **{"training.max_steps": 16, "training.save_every": 8})
     XTTSTrainer(whole).train()
+    first = read_checkpoint(tmp_path / "a" / "run" / "step-00000016").arrays
+    shutil.rmtree(tmp_path / "a" / "run" / "step-00000016")
     resumed = XTTSTrainer(whole, resume_checkpoint=tmp_path / "a" / "run" / "step-00000008")
     assert resumed.steps_done == 8
     resumed.train()
-    first = read_checkpoint(tmp_path / "a" / "run" / "step-00000016").arrays
     again = read_checkpoint(find_checkpoint(tmp_path / "a" / "run", ("latest",))).arrays
     for name in first:
         np.testing.assert_array_equal(first[name], again[name], err_msg=name)
+
+
+def test_a_stopped_run_saves_and_the_command_resumes_it_with_its_own_settings(run_myxtts, corpus, tiny_yaml, tmp_path):
+    run = tmp_path / "run"
+    words = ["train", "--train-data", corpus, "--config", tiny_yaml, "--checkpoint-dir", run, "--max-steps", "100000"]
+    command = [sys.executable, "-m", "myxtts", *map(str, words), "--cache-dir", str(tmp_path / "cache")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        lines = iter(process.stdout.readline, "")
+        assert any(line.startswith("step 5 ") for line in lines)
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=60)
+    assert process.returncode == 128 + signal.SIGTERM
+    stopped = read_checkpoint(run / "latest")
+    step = stopped.state["step"]
+    result = run_myxtts("train", "--resume", "--checkpoint-dir", run, "--max-steps", str(step + 3))
+    assert result.returncode == 0, result.stderr
+    ended = read_checkpoint(run / "latest")
+    assert ended.state["step"] == step + 3 and ended.state["seconds"] > stopped.state["seconds"]
+    assert ended.config.data == stopped.config.data and ended.config.model == stopped.config.model
+    again = run_myxtts("train", "--resume", "--checkpoint-dir", run)
+    assert again.returncode == 2 and "complete" in again.stderr
+    other = run_myxtts("train", "--resume", run, "--checkpoint-dir", tmp_path / "fresh", "--max-steps", str(step + 4))
+    assert other.returncode == 0 and read_checkpoint(tmp_path / "fresh" / "latest").state["step"] == step + 4
+    clash = run_myxtts("train", "--resume", run, "--checkpoint-dir", tmp_path / "fresh", "--max-steps", str(step + 9))
+    assert clash.returncode == 2 and "another run" in clash.stderr
 
 
 def test_resuming_another_model_is_refused_with_the_difference(corpus, tiny_yaml, trained, tmp_path):

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from myxtts.config.config import LANGUAGES
 from myxtts.errors import UsageError
 from myxtts.text.normalize import normalize
 from myxtts.text.phonemes import phonemize
@@ -12,6 +13,7 @@ from myxtts.text.tokenizer import Tokenizer, spell, spell_phonemes
     [
         ("Mr. Smith, Dr. Jones", "mister Smith, doctor Jones"),
         ("in 1984 and 2024", "in nineteen eighty-four and twenty twenty-four"),
+        ("In 1984, he left with $5, then", "In nineteen eighty-four, he left with five dollars, then"),
         ("the 21st", "the twenty-first"),
         ("$3.50 and £1", "three dollars and fifty cents and one pound"),
         ("at 9:05 or 10:00", "at nine oh five or ten"),
@@ -22,6 +24,16 @@ from myxtts.text.tokenizer import Tokenizer, spell, spell_phonemes
 )
 def test_english_is_written_out(written, spoken):
     assert normalize(written, "en") == spoken
+
+
+def test_every_language_speaks_numbers():
+    for language in LANGUAGES:
+        assert phonemize(normalize("7 21 1984", language), language), language
+
+
+def test_a_number_beyond_words_is_refused():
+    with pytest.raises(UsageError, match="cannot be spoken"):
+        normalize("9" * 400, "en")
 
 
 def test_canonically_equal_texts_normalise_equally():
@@ -57,7 +69,7 @@ def test_text_without_words_is_refused(text):
 
 def test_phonemes_column_joins_marks_and_accepts_separators():
     assert spell_phonemes("həlˈoː wɜːld.") == ["h", "ə", "l", "ˈoː", "w", "ɜː", "l", "d", "."]
-    assert spell_phonemes("k_e_t_ˈɑ_b_e") == ["k", "e", "t", "ˈɑ", "b", "e"]
+    assert spell_phonemes("k_e_t_ˈɑ_b_e.") == ["k", "e", "t", "ˈɑ", "b", "e", "."]
 
 
 def make_tokenizer() -> Tokenizer:

@@ -8,10 +8,10 @@ import tensorflow as tf
 from keras import layers
 
 from myxtts.config.config import ModelConfig
-from myxtts.models.layers import ConvBlock, SentenceAttention, positions
+from myxtts.models.layers import Block, ConvBlock, SentenceAttention, positions
 
 
-class Decoder(layers.Layer):
+class Decoder(Block):
     """Deterministic: convolutions for the sound, some attention for the sentence and the voice."""
 
     def __init__(self, config: ModelConfig, n_mels: int, **kwargs):

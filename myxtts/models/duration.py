@@ -8,10 +8,10 @@ import tensorflow as tf
 from keras import layers
 
 from myxtts.config.config import ModelConfig
-from myxtts.models.layers import ConvBlock
+from myxtts.models.layers import Block, ConvBlock
 
 
-class DurationPredictor(layers.Layer):
+class DurationPredictor(Block):
     """Reads the text states without changing them: its gradient stops there."""
 
     def __init__(self, config: ModelConfig, **kwargs):

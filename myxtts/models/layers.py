@@ -34,7 +34,17 @@ def unstack_frames(stacked: tf.Tensor, frames_per_step: int) -> tf.Tensor:
     return tf.reshape(stacked, [shape[0], shape[1] * frames_per_step, stacked.shape[-1] // frames_per_step])
 
 
-class ConvBlock(layers.Layer):
+class Block(layers.Layer):
+    """A layer made of layers, which build themselves when first called.
+
+    Without this `build` Keras would trace every nested call symbolically first, most of a cold start's model time.
+    """
+
+    def build(self, *_shapes, **_named_shapes):
+        self.built = True
+
+
+class ConvBlock(Block):
     """ConvNeXt: a depthwise convolution along time, then a two-layer network at each position."""
 
     def __init__(self, width: int, kernel: int, **kwargs):
@@ -48,7 +58,7 @@ class ConvBlock(layers.Layer):
         return x + self.narrow(self.widen(self.norm(self.depthwise(x * mask))))
 
 
-class Attention(layers.Layer):
+class Attention(Block):
     """Multi-head attention of x [B, L, width] over a source [B, S, width] with its mask [B, S, 1]."""
 
     def __init__(self, width: int, heads: int, **kwargs):
@@ -72,7 +82,7 @@ class Attention(layers.Layer):
         return x + self.out(tf.reshape(mixed, tf.shape(x)))
 
 
-class SentenceAttention(layers.Layer):
+class SentenceAttention(Block):
     """Attention of x over itself and over the voice tokens [B, K, width], which have no padding."""
 
     def __init__(self, width: int, heads: int, **kwargs):

@@ -8,10 +8,10 @@ import tensorflow as tf
 from keras import layers
 
 from myxtts.config.config import ModelConfig
-from myxtts.models.layers import ConvBlock, SentenceAttention, length_mask, positions
+from myxtts.models.layers import Block, ConvBlock, SentenceAttention, length_mask, positions
 
 
-class TextEncoder(layers.Layer):
+class TextEncoder(Block):
     """Convolutions for the neighbourhood, attention for the sentence and the voice."""
 
     def __init__(self, config: ModelConfig, symbols: int, **kwargs):

@@ -4,6 +4,8 @@ In: a path to WAV, FLAC, OGG or MP3 of any rate and channel count.
 Out: float32 [samples] in [-1, 1].
 """
 
+import os
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +29,8 @@ def read_wave(path: Path, sample_rate: int) -> np.ndarray:
         raise UsageError(f"{path} is not a recording that can be read: {error.error_string}") from None
     if not len(wave):
         raise UsageError(f"{path} holds no samples")
+    if not np.isfinite(wave).all():
+        raise UsageError(f"{path} holds samples that are not numbers")
     return soxr.resample(wave.mean(axis=1), rate, sample_rate) if rate != sample_rate else wave.mean(axis=1)
 
 
@@ -35,8 +39,14 @@ def write_wave(path: Path, wave: np.ndarray, sample_rate: int) -> None:
     path = path.resolve()  # a link stays a link
     if path.exists() and not path.is_file():
         raise UsageError(f"cannot write {path}: it is not an ordinary file")
-    partial = path.with_name(path.name + ".part")
     try:
+        handle, name = tempfile.mkstemp(prefix=".myxtts-", suffix=".wav", dir=path.parent)
+        os.close(handle)
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}") from None
+    partial = Path(name)
+    try:
+        partial.chmod(0o644)
         soundfile.write(partial, np.clip(wave, -1.0, 1.0), sample_rate, subtype="PCM_16", format="WAV")
         partial.replace(path)
     except (OSError, soundfile.LibsndfileError) as error:

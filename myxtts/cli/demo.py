@@ -8,9 +8,10 @@ from rich.console import Console
 from myxtts.cli.display import counting_display, training_display
 from myxtts.cli.prepare import prepare_and_report
 from myxtts.cli.train import summary_lines
+from myxtts.config.config import TrainingConfig
 from myxtts.errors import UsageError
 
-FEWEST_SENTENCES = 40
+FEWEST_SENTENCES, MOST_SENTENCES = 40, 20_000
 MARK = ".myxtts-demo"  # stands in a folder that the demo may write over
 
 
@@ -20,6 +21,9 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError(f"--minutes is {options.minutes:g}; it must be more than 0 and at most 120")
     if options.sentences < FEWEST_SENTENCES:
         raise UsageError(f"--sentences is {options.sentences}; it must be at least {FEWEST_SENTENCES}")
+    if options.sentences > MOST_SENTENCES:
+        raise UsageError(f"--sentences is {options.sentences}; it must be at most {MOST_SENTENCES}")
+    TrainingConfig(seed=options.seed)
     folder = Path(options.folder)
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is a file; choose another --folder")

@@ -5,6 +5,7 @@ Out: an exit code: 0 done, 1 a check or the run failed, 2 wrong usage, 130 inter
 """
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -16,6 +17,9 @@ from myxtts.errors import RunError, UsageError
 
 def main(words: Sequence[str] | None = None) -> int:
     """Runs the command line `words` (default: the process's own)."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a terminal without emoji, a file name that is not UTF-8
     options = make_parser().parse_args(words)
     run: Callable[[argparse.Namespace], int] = import_module(f"myxtts.cli.{options.command}").run
     try:
@@ -23,6 +27,9 @@ def main(words: Sequence[str] | None = None) -> int:
     except (UsageError, RunError) as error:
         print(f"myxtts {options.command}: {error}", file=sys.stderr)
         return error.exit_code
+    except UnicodeEncodeError as error:
+        print(f"myxtts {options.command}: {error.object!r:.80} is not UTF-8", file=sys.stderr)
+        return 2
     except OSError as error:
         if isinstance(error, BrokenPipeError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -45,7 +45,7 @@ def _texts(options: argparse.Namespace) -> list[str]:
     """The texts to speak, none of them empty."""
     if options.text_file:
         try:
-            lines = Path(options.text_file).read_text(encoding="utf-8-sig").splitlines()
+            lines = Path(options.text_file).read_text(encoding="utf-8-sig").split("\n")
         except (OSError, UnicodeDecodeError) as error:
             raise UsageError(
                 f"cannot read {options.text_file}: {getattr(error, 'strerror', None) or 'it is not UTF-8'}"
@@ -53,6 +53,8 @@ def _texts(options: argparse.Namespace) -> list[str]:
         texts = [line for line in lines if line.strip()]
     elif options.text is not None:
         texts = [options.text]
+    elif sys.stdin is None:
+        raise UsageError("there is no text: standard input is closed and neither --text nor --text-file is given")
     else:
         try:
             texts = [sys.stdin.read()]
@@ -85,6 +87,8 @@ def _check_target(target: Path) -> None:
         raise UsageError(f"{target} is a folder; name a WAV file")
     if target.exists() and not target.is_file():
         raise UsageError(f"cannot write {target}: it is not an ordinary file")
+    if target.suffix.lower() != ".wav":
+        raise UsageError(f"{target} is no name for a WAV file; end it with .wav")
     if not folder.is_dir():
         raise UsageError(f"cannot write {target}: there is no folder {folder}")
     if not os.access(folder, os.W_OK):

@@ -5,6 +5,7 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
@@ -12,9 +13,8 @@ from rich.console import Console
 from myxtts.cli.display import clock_text, training_display
 from myxtts.cli.prepare import prepare_and_report
 from myxtts.cli.settings import configure, describe
-from myxtts.config.config import TrainingConfig
 from myxtts.data.cache import require_clips
-from myxtts.errors import UsageError
+from myxtts.errors import RunError, UsageError
 from myxtts.training.metrics import Summary
 
 
@@ -24,6 +24,8 @@ def run(options: argparse.Namespace) -> int:
     config, origin = configure(options, resume / "config.yaml" if resume else None)
     if not config.data.train_data:
         raise UsageError("no training data; add --train-data DIR")
+    if resume and "training.checkpoint_dir" not in origin:  # the run goes on where it lies now
+        config = replace(config, training=replace(config.training, checkpoint_dir=str(resume.resolve().parent)))
     run_folder = Path(config.training.checkpoint_dir)
     if (run_folder / "latest").exists():
         if resume is None:
@@ -32,18 +34,21 @@ def run(options: argparse.Namespace) -> int:
             )
         if resume.resolve().parent != run_folder.resolve():
             raise UsageError(f"{run_folder} holds another run than {resume}; choose another --checkpoint-dir")
+    if run_folder.exists() and not run_folder.is_dir():
+        raise UsageError(f"{run_folder} is a file; choose another --checkpoint-dir")
+    console = Console()
+    for line in describe(config, origin):
+        console.print(f"   {line}", highlight=False, markup=False, soft_wrap=True)
+    require_clips(prepare_and_report(Path(config.data.train_data), config, console), config)
+    if config.data.val_data and not prepare_and_report(Path(config.data.val_data), config, console).clips:
+        raise RunError(f"{config.data.val_data}: no clip can be used for validation")
+
     try:
         run_folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(
             f"cannot make the folder {run_folder}: {error.strerror}; choose another --checkpoint-dir"
         ) from None
-    console = Console()
-    for line in describe(config, origin):
-        console.print(f"   {line}", highlight=False, markup=False, soft_wrap=True)
-    require_clips(prepare_and_report(Path(config.data.train_data), config, console), config)
-    if config.data.val_data:
-        prepare_and_report(Path(config.data.val_data), config, console)
 
     from myxtts.devices import import_tensorflow
 
@@ -66,8 +71,8 @@ def _find_resumed(options: argparse.Namespace) -> Path | None:
         return None
     from myxtts.training.checkpoint import find_checkpoint
 
-    default = getattr(options, "training.checkpoint_dir", TrainingConfig().checkpoint_dir)
-    return find_checkpoint(Path(options.resume or default), ("latest",))
+    folder = options.resume or configure(options)[0].training.checkpoint_dir
+    return find_checkpoint(Path(folder), ("latest",))
 
 
 @contextmanager

@@ -51,7 +51,10 @@ class AudioConfig:
     floor: float = 1e-5  # smallest magnitude before the logarithm
 
     def __post_init__(self) -> None:
-        _require(self.sample_rate >= 8000, f"audio.sample_rate is {self.sample_rate}; it must be at least 8000")
+        _require(
+            8000 <= self.sample_rate <= 192_000,
+            f"audio.sample_rate is {self.sample_rate}; it must lie between 8000 and 192000",
+        )
         _require(
             0 < self.hop_samples <= self.n_fft // 2,
             f"audio.hop_samples is {self.hop_samples}; it must lie between 1 and n_fft / 2 = {self.n_fft // 2}",
@@ -173,6 +176,7 @@ class TrainingConfig:
             "keep",
         ):
             _require(getattr(self, name) > 0, f"training.{name} is {getattr(self, name)}; it must be positive")
+        _require(self.lr < 1, f"training.lr is {self.lr}; it must be less than 1")
         _require(0 <= self.seed < 2**31, f"training.seed is {self.seed}; it must lie between 0 and 2147483647")
         _require(0 <= self.ema_decay < 1, f"training.ema_decay is {self.ema_decay}; it must lie in [0, 1)")
 

@@ -178,14 +178,14 @@ def open_pack(folder: Path) -> Pack:
     """Opens a built pack and checks that its audio is as long as its index says."""
     try:
         index = json.loads((folder / "index.json").read_text(encoding="utf-8"))
-    except ValueError:
+        clips = [PackedClip(**clip) for clip in index["clips"]]
+        rejections = [Rejection(**rejection) for rejection in index["rejected"]]
+        form, samples, rate = index["format"], index["samples"], index["sample_rate"]
+    except (ValueError, KeyError, TypeError):
         raise RunError(f"the cache {folder} is damaged (index.json); delete it") from None
     source = folder / "audio.i16"
     found = source.stat().st_size if source.is_file() else 0
-    if index["format"] != FORMAT or found != 2 * index["samples"]:
-        raise RunError(
-            f"the cache {folder} is damaged ({found} bytes of audio, {2 * index['samples']} expected); delete it"
-        )
+    if form != FORMAT or found != 2 * samples:
+        raise RunError(f"the cache {folder} is damaged ({found} bytes of audio, {2 * samples} expected); delete it")
     audio = np.memmap(source, np.int16, mode="r") if found else np.zeros(0, np.int16)
-    clips = [PackedClip(**clip) for clip in index["clips"]]
-    return Pack(folder, clips, [Rejection(**r) for r in index["rejected"]], audio, index["sample_rate"])
+    return Pack(folder, clips, rejections, audio, rate)

@@ -58,38 +58,41 @@ def read_manifest(folder: Path, config: DataConfig) -> tuple[list[Entry], list[R
             f"{folder} holds no metadata.csv; it needs lines of id|text and the recordings in {folder / 'wavs'}"
         )
     try:
-        lines = source.read_text(encoding="utf-8-sig").splitlines()
+        lines = source.read_text(encoding="utf-8-sig").split("\n")
     except OSError as error:
         raise UsageError(f"cannot read {source}: {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise UsageError(f"{source} is not UTF-8 (byte {error.start}); save it as UTF-8 and try again") from None
     csv.field_size_limit(2**30)
+    lines = [line.removesuffix("\r") for line in lines]
     rows = [
         (number, row)
         for number, row in enumerate(csv.reader(lines, delimiter="|", quoting=csv.QUOTE_NONE), 1)
         if any(row)
     ]
     header = [name.strip().lower() for name in rows[0][1]] if rows else []
-    if "id" in header and "text" in header:
+    if "id" in header and {"text", "phonemes"} & set(header):
         columns, rows = header, rows[1:]
         if unknown := [name for name in columns if name not in COLUMNS]:
             raise UsageError(f"{source}: unknown column {unknown[0]!r}; known: {', '.join(COLUMNS)}")
+        if len(set(columns)) < len(columns):
+            raise UsageError(f"{source}: a column stands twice in the header {'|'.join(columns)}")
     else:
         columns = ["id", "text", "normalised"]
     entries: list[Entry] = []
     rejections: list[Rejection] = []
-    seen: set[str] = set()
+    seen: set[Path] = set()
     for number, row in rows:
         try:
             result = _read_row(folder, number, dict(zip(columns, row, strict=False)), len(row), columns, config)
         except (OSError, ValueError) as error:  # an id that no file can have
             result = Rejection(row[0][:60], "bad_row", f"line {number}: {error}"[:200])
-        if isinstance(result, Entry) and result.id in seen:
-            result = Rejection(result.id, "duplicate_id", f"line {number} repeats an earlier id")
+        if isinstance(result, Entry) and result.path.resolve() in seen:
+            result = Rejection(result.id, "duplicate_id", f"line {number} repeats an earlier clip")
         if isinstance(result, Rejection):
             rejections.append(result)
         else:
-            seen.add(result.id)
+            seen.add(result.path.resolve())
             entries.append(result)
     return entries, rejections
 

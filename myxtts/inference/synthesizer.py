@@ -50,7 +50,7 @@ class Synthesizer:
         if references:
             mels = [self._reference_mel(path) for path in references]
         else:
-            name = speaker or next(iter(self.voices))
+            name = speaker or next(iter(self.voices), "")
             if name not in self.voices:
                 raise UsageError(f"no speaker {name!r} in this checkpoint; it has {', '.join(self.voices)}")
             mels = [self.voices[name]]
@@ -109,11 +109,12 @@ def split_sentences(text: str) -> list[str]:
 
 def _shorten(sentence: str) -> list[str]:
     """Cuts what is longer than any sentence in training, at a comma where there is one, else between words."""
-    if len(sentence) <= LONGEST_CHARACTERS:
-        return [sentence]
-    head = sentence[:LONGEST_CHARACTERS]
-    cut = max(head.rfind(mark) for mark in (", ", "; ", ": ", "، ", "؛ ")) + 1
-    if cut < LONGEST_CHARACTERS // 3:
-        cut = head.rfind(" ") if " " in head else LONGEST_CHARACTERS
-    rest = sentence[cut:].strip()
-    return [head[:cut].strip(), *(_shorten(rest) if any(c.isalnum() for c in rest) else [])]
+    pieces = []
+    while len(sentence) > LONGEST_CHARACTERS:
+        head = sentence[:LONGEST_CHARACTERS]
+        cut = max(head.rfind(mark) for mark in (", ", "; ", ": ", "، ", "؛ ")) + 1
+        if cut < LONGEST_CHARACTERS // 3:
+            cut = head.rfind(" ") if " " in head else LONGEST_CHARACTERS
+        pieces.append(head[:cut].strip())
+        sentence = sentence[cut:].strip()
+    return [piece for piece in [*pieces, sentence] if any(c.isalnum() for c in piece)]

@@ -83,6 +83,7 @@ def _english(text: str) -> str:
     text = re.sub(r"([$£€])\s?(\d+(?:,\d{3})*)(\.\d+)?(?:\s+(million|billion|trillion))?", _english_money, text)
     text = re.sub(r"(\d)%", r"\1 percent", text)
     text = text.replace("&", " and ")
+    text = re.sub(r"(?<![\w-])-(?=\d)", "minus ", text)
     text = re.sub(r"\b(\d{1,2}):(\d{2})\b", _english_time, text)
     text = re.sub(r"\b(\d+)(st|nd|rd|th)\b", lambda m: num2words(_number(m[1]), to="ordinal"), text)
     return re.sub(r"(?<![\d,.])(1[1-9]\d\d|20[1-9]\d)(?!\d|[,.]\d)", lambda m: num2words(int(m[1]), to="year"), text)
@@ -129,6 +130,7 @@ def _speak_numbers(text: str, language: str) -> str:
 def normalize(text: str, language: str) -> str:
     """Speakable text on one line, in NFC."""
     text = unicodedata.normalize("NFC", text).translate(_PLAIN)
+    text = "".join(" " if unicodedata.category(c) == "Cc" else c for c in text)
     if rule := _RULES.get(language):
         text = rule(text)
     text = _speak_numbers(text, language)

@@ -37,7 +37,11 @@ def _is_mark(character: str) -> bool:
 
 
 def spell_phonemes(phonemes: str) -> list[str]:
-    """Units of a `phonemes` column: blanks between words, optional `_` between phonemes, marks joined to their base."""
+    """Units of a `phonemes` column: blanks between words, optional `_` between phonemes, marks joined to their base.
+
+    Raises:
+        UsageError: there is no sound in it, or a symbol that only the tokenizer may use.
+    """
     units: list[str] = []
     for word in phonemes.split():
         if "_" in word:
@@ -54,6 +58,10 @@ def spell_phonemes(phonemes: str) -> list[str]:
             else:
                 units.append(PAUSES.get(c, stress + c))
                 stress = ""
+    if reserved := [unit for unit in units if "<" in unit or ">" in unit]:
+        raise UsageError(f"the phonemes hold {reserved[0]!r}; < and > are no sounds")
+    if not any(c.isalpha() for unit in units for c in unit):
+        raise UsageError(f"the phonemes {phonemes[:60]!r} hold no sound")
     return units
 
 

@@ -8,6 +8,7 @@ Out: `RUN/step-00000500/` with `arrays.npz`, `config.yaml`, `symbols.json`, `voi
 import dataclasses
 import json
 import os
+import re
 import shutil
 import zipfile
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from myxtts.errors import RunError, UsageError
 from myxtts.text.tokenizer import Tokenizer
 
 FORMAT = 1
+OURS = re.compile(r"step-\d{8}")
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,7 @@ def _point(link: Path, name: str) -> None:
 def _rotate(run: Path, keep: int) -> None:
     """Deletes all but the newest `keep` and those that are pointed at."""
     pinned = {str((run / link).readlink()) for link in ("latest", "best") if (run / link).is_symlink()}
-    steps = sorted(path for path in run.glob("step-*") if path.is_dir())
+    steps = sorted(path for path in run.iterdir() if OURS.fullmatch(path.name) and (path / "state.json").is_file())
     for path in steps[:-keep]:
         if path.name not in pinned:
             shutil.rmtree(path)
@@ -119,5 +121,5 @@ def read_checkpoint(path: Path) -> Checkpoint:
             return Checkpoint(load(path / "config.yaml"), tokenizer, dict(arrays), voices, state)
     except FileNotFoundError as error:
         raise UsageError(f"the checkpoint {path} lacks {Path(error.filename).name}") from None
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, zipfile.BadZipFile) as error:
         raise UsageError(f"the checkpoint {path} is damaged: {' '.join(str(error).split())}") from None

@@ -21,7 +21,7 @@ from myxtts.config.load import differences
 from myxtts.data.cache import PackedClip, learn_tokenizer, prepare, require_clips
 from myxtts.data.dataset import HostDataset
 from myxtts.devices import DevicePlan, plan_devices
-from myxtts.errors import UsageError
+from myxtts.errors import RunError, UsageError
 from myxtts.models.layers import unstack_frames
 from myxtts.models.xtts import XTTS
 from myxtts.pipeline.clock import StageClock
@@ -219,7 +219,13 @@ class XTTSTrainer:
             "best_loss": self.best_loss,
             "seconds": self.seconds_done,
         }
-        checkpoint = Checkpoint(self.config, self.tokenizer, self.step.arrays(), self.voices, state)
+        arrays = self.step.arrays()
+        if not np.isfinite(arrays["weights"]).all():
+            raise RunError(
+                f"the weights are no longer numbers at step {self.steps_done}; earlier checkpoints in {run} are kept: "
+                "resume from one with a lower --lr"
+            )
+        checkpoint = Checkpoint(self.config, self.tokenizer, arrays, self.voices, state)
         write_checkpoint(run, checkpoint, self.config.training.keep, best)
 
 

@@ -34,6 +34,15 @@ def test_rotation_keeps_the_newest_and_the_best(tmp_path):
     assert find_checkpoint(run, ("latest",)).resolve().name == "step-00000005"
 
 
+def test_folders_of_the_user_are_never_rotated_away(tmp_path):
+    for name in ("step-holiday", "step-1", "step-00000000"):
+        (tmp_path / name).mkdir()
+    for step in (1, 2, 3):
+        write_checkpoint(tmp_path, make(step), keep=1, best=False)
+    kept = sorted(p.name for p in tmp_path.glob("step-*"))
+    assert kept == ["step-00000000", "step-00000003", "step-1", "step-holiday"]
+
+
 def test_missing_and_damaged_checkpoints_are_one_line(tmp_path):
     with pytest.raises(UsageError, match="no such checkpoint"):
         find_checkpoint(tmp_path / "none")

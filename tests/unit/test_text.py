@@ -72,6 +72,16 @@ def test_phonemes_column_joins_marks_and_accepts_separators():
     assert spell_phonemes("k_e_t_ˈɑ_b_e.") == ["k", "e", "t", "ˈɑ", "b", "e", "."]
 
 
+@pytest.mark.parametrize("column", ["...", "\u0301", "<pad>_<end>"])
+def test_a_phonemes_column_without_sounds_is_refused(column):
+    with pytest.raises(UsageError):
+        spell_phonemes(column)
+
+
+def test_control_characters_do_not_cut_a_text():
+    assert phonemize(normalize("hello\0 there", "en"), "en") == phonemize("hello there", "en")
+
+
 def make_tokenizer() -> Tokenizer:
     return Tokenizer.learn([["h", "ˈoʊ", "ɹ", "ɛ", ","]], "phonemes", ["en"])
 

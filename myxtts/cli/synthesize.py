@@ -5,6 +5,7 @@ import os
 import sys
 from pathlib import Path
 
+from myxtts.cli.settings import make_folder
 from myxtts.errors import UsageError
 
 
@@ -14,7 +15,7 @@ def run(options: argparse.Namespace) -> int:
     texts = _texts(options)
     references = [Path(name) for name in options.reference]
     if options.text_file:
-        _make_folder(output)
+        make_folder(output, "with --text-file, -o is a folder")
         targets = [output / f"{number:04d}.wav" for number in range(1, len(texts) + 1)]
     else:
         _check_target(output)
@@ -69,15 +70,6 @@ def _texts(options: argparse.Namespace) -> list[str]:
         if any("\ud800" <= c <= "\udfff" for c in text):
             raise UsageError(f"{where} is not UTF-8")
     return texts
-
-
-def _make_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(
-            f"cannot make the folder {folder}: {error.strerror}; with --text-file, -o is a folder"
-        ) from None
 
 
 def _check_target(target: Path) -> None:

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from myxtts.cli.display import clock_text, training_display
 from myxtts.cli.prepare import prepare_and_report
-from myxtts.cli.settings import configure, describe
+from myxtts.cli.settings import configure, describe, make_folder
 from myxtts.data.cache import require_clips
 from myxtts.errors import RunError, UsageError
 from myxtts.training.metrics import Summary
@@ -43,12 +43,7 @@ def run(options: argparse.Namespace) -> int:
     if config.data.val_data and not prepare_and_report(Path(config.data.val_data), config, console).clips:
         raise RunError(f"{config.data.val_data}: no clip can be used for validation")
 
-    try:
-        run_folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(
-            f"cannot make the folder {run_folder}: {error.strerror}; choose another --checkpoint-dir"
-        ) from None
+    make_folder(run_folder, "choose another --checkpoint-dir")
 
     from myxtts.devices import import_tensorflow
 

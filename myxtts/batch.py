@@ -1,18 +1,8 @@
 """What travels through the pipeline, with shapes and dtypes."""
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import tensorflow as tf
-
-
-@dataclass(frozen=True)
-class BucketShape:
-    """The fixed size of every batch of one bucket."""
-
-    batch_size: int
-    text_tokens: int
-    mel_frames: int
 
 
 class RawBatch(NamedTuple):

@@ -6,14 +6,11 @@ Out: natural-log mel magnitudes [B, frames, n_mels], normalised to about zero me
 """
 
 import functools
-from typing import TypeVar
 
 import numpy as np
 import tensorflow as tf
 
 from myxtts.config.config import AudioConfig
-
-Count = TypeVar("Count", int, tf.Tensor)
 
 # One mean and deviation for every voice keeps loudness comparable between speakers and saves a pass over the data.
 LOG_MEAN, LOG_DEVIATION = -5.0, 2.3
@@ -37,11 +34,6 @@ def mel_matrix(audio: AudioConfig) -> np.ndarray:
     rising = (bins[:, None] - edges[:-2]) / (edges[1:-1] - edges[:-2])
     falling = (edges[2:] - bins[:, None]) / (edges[2:] - edges[1:-1])
     return (np.maximum(0, np.minimum(rising, falling)) * 2 / (edges[2:] - edges[:-2])).astype(np.float32)
-
-
-def mel_frames(samples: Count, audio: AudioConfig) -> Count:
-    """Frames of a wave with that many samples, a number or a tensor of them."""
-    return samples // audio.hop_samples + 1
 
 
 def log_mel(waves: tf.Tensor, audio: AudioConfig) -> tf.Tensor:

@@ -31,7 +31,13 @@ def read_wave(path: Path, sample_rate: int) -> np.ndarray:
         raise UsageError(f"{path} holds no samples")
     if not np.isfinite(wave).all():
         raise UsageError(f"{path} holds samples that are not numbers")
-    return soxr.resample(wave.mean(axis=1), rate, sample_rate) if rate != sample_rate else wave.mean(axis=1)
+    mono = mix_down(wave)
+    return soxr.resample(mono, rate, sample_rate) if rate != sample_rate else mono
+
+
+def mix_down(wave: np.ndarray) -> np.ndarray:
+    """Float32 [samples, channels] to [samples]."""
+    return wave[:, 0] if wave.shape[1] == 1 else wave.mean(axis=1)
 
 
 def write_wave(path: Path, wave: np.ndarray, sample_rate: int) -> None:

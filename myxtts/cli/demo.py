@@ -47,12 +47,12 @@ def run(options: argparse.Namespace) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / MARK).touch()
     lap = demo.stopwatch()
-    with counting_display(console, "reading sentences") as progress:
+    with counting_display(console) as progress:
         corpus = make_corpus(folder / "corpus", voice, options.sentences, options.seed, progress)
     corpus_seconds = lap()
     config = demo.demo_config(folder, options.minutes, options.seed)
     pack = prepare_and_report(corpus.folder, config, console)
-    tokenizer = learn_tokenizer(pack.clips, config)
+    tokenizer = learn_tokenizer([pack], config)
     for text in [*options.say, *(text for text, _ in corpus.unseen)]:
         tokenizer.encode(text, "en")  # what could not be spoken after the training is refused before it
     prepare_seconds = lap()

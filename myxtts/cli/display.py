@@ -8,7 +8,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
 
 from myxtts.training.metrics import Metrics, Validation
 
@@ -72,12 +80,18 @@ def training_display(console: Console) -> Iterator[Callable[[Metrics | Validatio
 
 
 @contextmanager
-def counting_display(console: Console, title: str) -> Iterator[Callable[[int, int], None]]:
-    """Yields a function for (done, total): a bar on a terminal, nothing on a pipe."""
+def counting_display(console: Console) -> Iterator[Callable[[str, int, int], None]]:
+    """Yields a function for (what is done, done, total): a bar on a terminal, nothing on a pipe."""
     if not console.is_terminal:
-        yield lambda done, total: None
+        yield lambda what, done, total: None
         return
-    columns = [TextColumn(title), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()]
+    columns = [TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()]
     with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task(title, total=None)
-        yield lambda done, total: progress.update(task, completed=done, total=total)
+        tasks: dict[str, TaskID] = {}
+
+        def show(what: str, done: int, total: int) -> None:
+            if what not in tasks:
+                tasks[what] = progress.add_task(what, total=total or None)
+            progress.update(tasks[what], completed=done)
+
+        yield show

@@ -34,6 +34,8 @@ def _data_settings(parser: argparse.ArgumentParser) -> None:
     _setting(parser, "--front-end", "data.front_end", str, "what the model reads", choices=("phonemes", "characters"))
     _setting(parser, "--cache-dir", "data.cache_dir", str, "where prepared clips are kept", metavar="DIR")
     _setting(parser, "--num-workers", "data.num_workers", int, "threads that read clips (0: one per core)", metavar="N")
+    _setting(parser, "--min-seconds", "data.min_seconds", float, "shortest speech to accept (0.4)", metavar="X")
+    _setting(parser, "--max-seconds", "data.max_seconds", float, "longest speech to accept (15)", metavar="X")
     _setting(parser, "--min-clips", "data.min_clips", int, "fewest good clips to go on with", metavar="N")
     parser.add_argument("--config", metavar="FILE", help="YAML file with settings; flags win over it")
 
@@ -115,6 +117,10 @@ def _add_prepare(commands: argparse._SubParsersAction) -> None:
     )
     prepare.add_argument("dataset", metavar="DATASET", help="folder with metadata.csv and wavs/")
     _data_settings(prepare)
+    prepare.add_argument(
+        "--show", metavar="ID", help="what became of one clip: its checks, text, phonemes, tokens and a picture"
+    )
+    prepare.add_argument("--picture", metavar="FILE", help="where --show writes its PNG (default: in the cache folder)")
     prepare.add_argument("--json", action="store_true", help="print one JSON document and nothing else")
 
 

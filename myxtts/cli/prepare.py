@@ -1,8 +1,6 @@
 """`myxtts prepare`."""
 
 import argparse
-import csv
-import dataclasses
 import json
 from collections import Counter
 from pathlib import Path
@@ -14,66 +12,123 @@ from rich.text import Text
 from myxtts.cli.display import counting_display
 from myxtts.cli.settings import configure
 from myxtts.config.config import XTTSConfig
-from myxtts.data.cache import Pack, prepare, require_clips
+from myxtts.data.cache import cache_root, learn_tokenizer, prepare, require_clips
+from myxtts.data.inspect import ClipView, inspect_clip
+from myxtts.data.pack import REJECTED, Pack
+from myxtts.data.report import report, shapes_and_padding
+from myxtts.errors import UsageError
 
-SHORT_SPEECH_HOURS = 0.25
+SPEAKERS_SHOWN = 10
+BAR_WIDTH = 40
 
 
 def run(options: argparse.Namespace) -> int:
-    """Checks the dataset, builds its cache, prints the report or its JSON."""
+    """Checks the dataset, builds its cache, prints the report, its JSON, or one clip."""
     config, _ = configure(options, **{"data.train_data": options.dataset})
     folder = Path(options.dataset)
-    if options.json:
-        pack = prepare(folder, config)
-        print(json.dumps(report(pack), ensure_ascii=False))
-    else:
-        pack = prepare_and_report(folder, config, Console())
+    if options.picture and not options.show:
+        raise UsageError("--picture is the picture of one clip; add --show ID")
+    console = Console(stderr=bool(options.json))
+    if options.show:
+        with counting_display(console) as progress:
+            pack = prepare(folder, config, progress)
+        return _show_clip(folder, pack, config, options)
+    if not options.json:
+        require_clips(prepare_and_report(folder, config, console), config)
+        return 0
+    with counting_display(console) as progress:
+        pack = prepare(folder, config, progress)
+    print(json.dumps(report(pack), ensure_ascii=False))
     require_clips(pack, config)
     return 0
 
 
 def prepare_and_report(folder: Path, config: XTTSConfig, console: Console) -> Pack:
     """Prepares a folder with a progress bar and prints what was accepted and what was not."""
-    with counting_display(console, "checking clips") as progress:
+    with counting_display(console) as progress:
         pack = prepare(folder, config, progress)
     facts = report(pack)
-    voices = ", ".join(f"{name} ({count})" for name, count in facts["speakers"].items())
-    console.print(
-        f"{facts['accepted']} clips accepted, {facts['hours']:.2f} hours, speakers: {voices}",
-        highlight=False,
-        markup=False,
-        soft_wrap=True,
-    )
-    if pack.rejections:
-        listing = pack.folder / "rejected.csv"
-        with listing.open("w", newline="", encoding="utf-8") as file:
-            csv.writer(file).writerows([("id", "reason", "detail"), *(dataclasses.astuple(r) for r in pack.rejections)])
+
+    def say(words: str) -> None:
+        console.print(words, highlight=False, markup=False, soft_wrap=True)
+
+    say(f"{facts['accepted']} of {pack.listed} clips accepted, {facts['hours']:.2f} hours")
+    for title in ("speakers", "languages"):
+        say(f"   {title}: {_counted(facts[title])}")
+    if len(pack):
+        say(f"   recordings: {_counted(facts['sources'])}; the model hears {pack.sample_rate} Hz, 1 channel")
+        shapes, padding = shapes_and_padding(pack, config)
+        say(f"   batches of {config.data.batch_size}: {shapes} shapes, {padding:.1%} padding")
+        most = max(bar["clips"] for bar in facts["lengths"])
+        for bar in facts["lengths"]:
+            span = f"{bar['from']:g}–{bar['to']:g} s"
+            say(f"   {span:>11} {'▇' * round(BAR_WIDTH * bar['clips'] / most):<{BAR_WIDTH}} {bar['clips']}")
+    if rejected := facts["rejected"]:
         table = Table("reason", "clips", "for example")
-        for reason, count in Counter(r.reason for r in pack.rejections).most_common():
-            example = next(r for r in pack.rejections if r.reason == reason)
-            table.add_row(reason, str(count), Text(f"{example.id}: {example.detail}"))
+        for reason, count in Counter(r["reason"] for r in rejected).most_common():
+            example = next(r for r in rejected if r["reason"] == reason)
+            table.add_row(reason, str(count), Text(f"{example['id']}: {example['detail']}"))
         console.print(table)
-        console.print(f"every rejected clip: {listing}", highlight=False, markup=False, soft_wrap=True)
+        say(f"every rejected clip: {pack.folder / REJECTED}")
     for warning in facts["warnings"]:
-        console.print(f"⚠️ {warning}", highlight=False, markup=False, soft_wrap=True)
+        say(f"⚠️ {warning}")
     return pack
 
 
-def report(pack: Pack) -> dict:
-    """The facts of the specification's JSON document."""
-    hours = pack.seconds / 3600
-    speakers = Counter(clip.speaker for clip in pack.clips)
-    warnings = []
-    if len(speakers) == 1:
-        warnings.append("one speaker only: the model learns this voice and cannot clone another from a reference")
-    if hours < SHORT_SPEECH_HOURS:
-        warnings.append(f"{hours * 60:.1f} minutes of speech are little; below 15 minutes expect an unclear voice")
-    return {
-        "accepted": len(pack.clips),
-        "hours": round(hours, 4),
-        "speakers": dict(speakers),
-        "languages": dict(Counter(clip.language for clip in pack.clips)),
-        "rejected": [dataclasses.asdict(rejection) for rejection in pack.rejections],
-        "warnings": warnings,
-        "cache": str(pack.folder),
+def _counted(counts: dict[str, int]) -> str:
+    shown = [f"{name} ({count})" for name, count in list(counts.items())[:SPEAKERS_SHOWN]]
+    more = f" and {len(counts) - SPEAKERS_SHOWN} more" if len(counts) > SPEAKERS_SHOWN else ""
+    return ", ".join(shown) + more
+
+
+def _show_clip(folder: Path, pack: Pack, config: XTTSConfig, options: argparse.Namespace) -> int:
+    view = inspect_clip(folder, options.show, config, learn_tokenizer([pack], config))
+    picture = _draw(view, config, options.picture)
+    source = view.source
+    facts = {
+        "id": view.id,
+        "verdict": view.verdict,
+        "detail": view.detail,
+        "recording": view.path,
+        "rate": source.rate if source else None,
+        "channels": source.channels if source else None,
+        "seconds": round(source.seconds, 3) if source else None,
+        "speech_seconds": round(view.speech_seconds, 3) or None,
+        "speaker": view.speaker,
+        "language": view.language,
+        "text": view.text,
+        "normalised": view.normalised,
+        "phonemes" if config.data.front_end == "phonemes" else "characters": list(view.units),
+        "tokens": list(view.tokens),
+        "picture": str(picture) if picture else None,
     }
+    if options.json:
+        print(json.dumps(facts, ensure_ascii=False))
+        return 0
+    console = Console()
+    for name, value in facts.items():
+        words = " ".join(map(str, value)) if isinstance(value, list) else value
+        if words not in (None, ""):
+            console.print(f"{name:>14}: {words}", highlight=False, markup=False, soft_wrap=True)
+    return 0
+
+
+def _draw(view: ClipView, config: XTTSConfig, target: str | None) -> Path | None:
+    """The clip's mel as a PNG file, where there is sound to draw."""
+    if view.wave is None:
+        return None
+    from myxtts.devices import import_tensorflow
+
+    tf = import_tensorflow()
+    from myxtts.audio.mel import log_mel
+    from myxtts.audio.picture import colour, png
+
+    name = "".join(c if c.isalnum() or c in "-_." else "_" for c in view.id)[:100]
+    path = Path(target) if target else cache_root(config) / "pictures" / f"{name}.png"
+    try:
+        if not target:
+            path.parent.mkdir(exist_ok=True)
+        path.write_bytes(png(colour(log_mel(tf.constant(view.wave[None]), config.audio)[0].numpy().T, scale=4)))
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}; choose another --picture") from None
+    return path

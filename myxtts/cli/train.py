@@ -40,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
     for line in describe(config, origin):
         console.print(f"   {line}", highlight=False, markup=False, soft_wrap=True)
     require_clips(prepare_and_report(Path(config.data.train_data), config, console), config)
-    if config.data.val_data and not prepare_and_report(Path(config.data.val_data), config, console).clips:
+    if config.data.val_data and not len(prepare_and_report(Path(config.data.val_data), config, console)):
         raise RunError(f"{config.data.val_data}: no clip can be used for validation")
 
     make_folder(run_folder, "choose another --checkpoint-dir")

@@ -65,6 +65,10 @@ class AudioConfig:
         )
         _require(self.n_mels > 0 and self.floor > 0, "audio.n_mels and audio.floor must be positive")
 
+    def mel_frames(self, samples: Any) -> Any:
+        """Frames of a wave with that many samples; an int, or an array or tensor of them."""
+        return samples // self.hop_samples + 1
+
 
 @dataclass(frozen=True)
 class ModelConfig:
@@ -113,7 +117,7 @@ class DataConfig:
     max_seconds: float = 15.0
     min_clips: int = 2
     batch_size: int = 16
-    buckets: int = 4
+    buckets: int = 6  # most batch shapes there may be
     static_shapes: bool = True
     num_workers: int = 0  # 0: as many as there are cores
     pipeline_buffer_size: int = 50

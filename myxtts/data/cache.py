@@ -1,4 +1,4 @@
-"""Prepared clips on disk: one memory-mapped pack of int16 audio, and an index with tokens, keyed by content.
+"""Prepared clips on disk: one memory-mapped pack of int16 audio with tokens and an index, keyed by content.
 
 In: a dataset folder and the settings that shape its clips.
 Out: an open `Pack`, built first when there is none for exactly this content and these settings.
@@ -6,62 +6,33 @@ Out: an open `Pack`, built first when there is none for exactly this content and
 
 import dataclasses
 import hashlib
+import importlib.metadata
 import json
 import os
 import shutil
-import tempfile
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
+import myxtts
 from myxtts.config.config import XTTSConfig
-from myxtts.data.check import Clip, examine
+from myxtts.data.build import build_pack, lock
+from myxtts.data.fingerprint import Fingerprint, Fingerprints
 from myxtts.data.manifest import Entry, Rejection, read_manifest
+from myxtts.data.pack import FORMAT, INDEX, Pack, open_pack
 from myxtts.errors import RunError, UsageError
 from myxtts.text.tokenizer import Tokenizer
 
-FORMAT = 1
-Progress = Callable[[int, int], None]
+Progress = Callable[[str, int, int], None]  # what is done, how many of them, of how many
+
+# Code that decides what becomes of a clip: with other code the same dataset is another pack.
+_SHAPING_CODE = ("text", "audio/wav.py", "audio/container.py", "data/check.py", "data/manifest.py", "data/build.py")
+_SHAPING_PACKAGES = ("soundfile", "soxr", "espeakng-loader", "num2words")
 
 
-@dataclass(frozen=True)
-class PackedClip:
-    """Where a clip lies in the pack, and what it says."""
-
-    id: str
-    speaker: str
-    language: str
-    text: str
-    units: list[str]
-    start: int
-    samples: int
-
-
-@dataclass(frozen=True)
-class Pack:
-    """An opened cache: `audio` is a read-only memory map of int16 samples."""
-
-    folder: Path
-    clips: list[PackedClip]
-    rejections: list[Rejection]
-    audio: np.ndarray
-    sample_rate: int
-
-    def wave(self, clip: PackedClip) -> np.ndarray:
-        """A clip's samples, int16, without copying."""
-        return self.audio[clip.start : clip.start + clip.samples]
-
-    @property
-    def seconds(self) -> float:
-        return len(self.audio) / self.sample_rate
-
-
-def learn_tokenizer(clips: Sequence[PackedClip], config: XTTSConfig) -> Tokenizer:
-    """The symbols and languages of some clips."""
-    return Tokenizer.learn((c.units for c in clips), config.data.front_end, (c.language for c in clips))
+def learn_tokenizer(packs: Sequence[Pack], config: XTTSConfig) -> Tokenizer:
+    """The symbols and languages of some packs."""
+    languages = (language for pack in packs for language in pack.languages)
+    return Tokenizer.learn((pack.symbols for pack in packs), config.data.front_end, languages)
 
 
 def cache_root(config: XTTSConfig) -> Path:
@@ -71,121 +42,83 @@ def cache_root(config: XTTSConfig) -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "myxtts"
 
 
-def _content_key(entries: list[Entry], rejections: list[Rejection], config: XTTSConfig) -> str:
-    """A hash over every text, every recording's bytes and every setting that shapes a clip."""
-    digest = hashlib.sha256()
-    data = config.data
-    shaping = (data.front_end, data.trim_silence, data.min_seconds, data.max_seconds, config.model.frames_per_step)
-    digest.update(json.dumps([FORMAT, dataclasses.asdict(config.audio), shaping]).encode())
-    for rejection in rejections:
-        digest.update(repr(rejection).encode())
-
-    def file_hash(entry: Entry) -> bytes:
-        if not entry.path.is_file():
-            return b"missing"
-        try:
-            with entry.path.open("rb") as file:
-                return hashlib.file_digest(file, "sha256").digest()
-        except OSError:
-            return b"unreadable"  # `examine` says why
-
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        for entry, content in zip(entries, pool.map(file_hash, entries), strict=True):
-            described = [entry.id, entry.path.name, entry.text, entry.speaker, entry.language, entry.phonemes]
-            digest.update(json.dumps(described).encode() + content)
-    return digest.hexdigest()[:32]
-
-
-def prepare(folder: Path, config: XTTSConfig, progress: Progress = lambda done, total: None) -> Pack:
+def prepare(folder: Path, config: XTTSConfig, progress: Progress = lambda what, done, total: None) -> Pack:
     """Opens the pack of a dataset folder, checking and packing its clips first when needed.
 
     Raises:
-        UsageError: the folder or its metadata cannot be read.
-        RunError: the cache cannot be written or is damaged.
+        UsageError: the folder or its metadata cannot be read, or there is no place for the cache.
+        RunError: the cache cannot be written, is damaged, or a recording changed meanwhile.
     """
-    entries, rejections = read_manifest(folder, config.data)
-    target = cache_root(config) / _content_key(entries, rejections, config)
-    if not (target / "index.json").is_file():
-        _build(target, entries, rejections, config, progress)
+    rows = read_manifest(folder, config.data)
+    root = cache_root(config)
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"cannot write the cache {root}: {error.strerror}; choose another with --cache-dir") from None
+    workers = config.data.num_workers or os.cpu_count() or 1
+    try:
+        paths = [row.path for row in rows if isinstance(row, Entry)]
+        prints: list[Fingerprint] = []
+        with Fingerprints(folder, root) as fingerprints:
+            for found in fingerprints.hash_files(paths, workers):
+                prints.append(found)
+                progress("reading recordings", len(prints), len(paths))
+        key = _content_key(folder, rows, prints, config)
+        target = root / key
+        if not (target / INDEX).is_file():
+            with lock(root / f".lock-{key}", lambda: progress("waiting for another prepare", 0, 0)):
+                if not (target / INDEX).is_file():
+                    _remove_abandoned(root, folder, key)
+                    unfinished = root / f".building-{_name(folder)}-{key}"
+                    build_pack(unfinished, target, rows, prints, config, workers, progress)
+    except OSError as error:
+        free = shutil.disk_usage(root).free / 2**20
+        raise RunError(
+            f"cannot write the cache {root}: {error.strerror or error} ({free:.0f} MB free); nothing half-written was "
+            "left; make room or choose another with --cache-dir"
+        ) from None
     return open_pack(target)
 
 
 def require_clips(pack: Pack, config: XTTSConfig) -> None:
     """Refuses to go on with fewer than `min_clips` clips."""
-    found, listed = len(pack.clips), len(pack.clips) + len(pack.rejections)
-    if found < config.data.min_clips:
+    if len(pack) < config.data.min_clips:
         raise RunError(
-            f"{found} of {listed} clips can be used, at least {config.data.min_clips} are needed (--min-clips)"
+            f"{len(pack)} of {pack.listed} clips can be used, at least {config.data.min_clips} are needed (--min-clips)"
         )
 
 
-def _build(
-    target: Path, entries: list[Entry], rejections: list[Rejection], config: XTTSConfig, progress: Progress
-) -> None:
-    """Packs into a temporary folder and moves it into place; the first of two builders wins."""
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        partial = Path(tempfile.mkdtemp(prefix=".building-", dir=target.parent))
-    except OSError as error:
-        raise UsageError(
-            f"cannot write the cache {target.parent}: {error.strerror}; choose another with --cache-dir"
-        ) from None
-    try:
-        clips, rejected, position = [], list(rejections), 0
-        workers = config.data.num_workers or os.cpu_count() or 1
-        with (partial / "audio.i16").open("wb") as audio, ThreadPoolExecutor(workers) as pool:
-            for done, result in enumerate(pool.map(lambda entry: examine(entry, config), entries), 1):
-                if isinstance(result, Clip):
-                    audio.write(result.wave.tobytes())
-                    clips.append(_describe(result, position))
-                    position += len(result.wave)
-                else:
-                    rejected.append(result)
-                progress(done, len(entries))
-            audio.flush()
-            os.fsync(audio.fileno())
-        index = {
-            "format": FORMAT,
-            "sample_rate": config.audio.sample_rate,
-            "samples": position,
-            "clips": [dataclasses.asdict(clip) for clip in clips],
-            "rejected": [dataclasses.asdict(rejection) for rejection in rejected],
-        }
-        with (partial / "index.json").open("w", encoding="utf-8") as file:
-            json.dump(index, file, ensure_ascii=False)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.chmod(0o755)
-        try:
-            partial.rename(target)
-        except OSError:
-            if not (target / "index.json").is_file():
-                raise
-    except OSError as error:
-        raise RunError(
-            f"cannot write the cache {target.parent}: {error.strerror}; nothing half-written was left"
-        ) from None
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
+def _name(folder: Path) -> str:
+    return hashlib.sha256(os.fsencode(folder.resolve())).hexdigest()[:8]
 
 
-def _describe(clip: Clip, position: int) -> PackedClip:
-    entry = clip.entry
-    return PackedClip(entry.id, entry.speaker, entry.language, entry.text, clip.units, position, len(clip.wave))
+def _content_key(folder: Path, rows: Sequence[Entry | Rejection], prints: list[Fingerprint], config: XTTSConfig) -> str:
+    """A hash over every line, every recording's bytes, every setting and all code that shapes a clip."""
+    digest = hashlib.sha256()
+    data = config.data
+    shaping = (data.front_end, data.trim_silence, data.min_seconds, data.max_seconds, config.model.frames_per_step)
+    versions = [importlib.metadata.version(package) for package in _SHAPING_PACKAGES]
+    digest.update(json.dumps([FORMAT, dataclasses.asdict(config.audio), shaping, versions]).encode())
+    home = Path(myxtts.__file__).parent
+    for part in _SHAPING_CODE:
+        for source in sorted((home / part).rglob("*.py")) if (home / part).is_dir() else [home / part]:
+            digest.update(source.read_bytes())
+    contents = (found.content for found in prints)
+    for row in rows:
+        if isinstance(row, Entry):
+            path = row.path.relative_to(folder).as_posix()
+            described = [row.id, path, row.text, row.speaker, row.language, row.phonemes, next(contents)]
+        else:
+            described = [row.id, row.reason, row.detail]
+        digest.update(json.dumps(described).encode())
+    return digest.hexdigest()[:32]
 
 
-def open_pack(folder: Path) -> Pack:
-    """Opens a built pack and checks that its audio is as long as its index says."""
-    try:
-        index = json.loads((folder / "index.json").read_text(encoding="utf-8"))
-        clips = [PackedClip(**clip) for clip in index["clips"]]
-        rejections = [Rejection(**rejection) for rejection in index["rejected"]]
-        form, samples, rate = index["format"], index["samples"], index["sample_rate"]
-    except (ValueError, KeyError, TypeError):
-        raise RunError(f"the cache {folder} is damaged (index.json); delete it") from None
-    source = folder / "audio.i16"
-    found = source.stat().st_size if source.is_file() else 0
-    if form != FORMAT or found != 2 * samples:
-        raise RunError(f"the cache {folder} is damaged ({found} bytes of audio, {2 * samples} expected); delete it")
-    audio = np.memmap(source, np.int16, mode="r") if found else np.zeros(0, np.int16)
-    return Pack(folder, clips, rejections, audio, rate)
+def _remove_abandoned(root: Path, folder: Path, key: str) -> None:
+    """Deletes unfinished packs of this folder as it was before it changed; one that is being built is locked."""
+    for unfinished in root.glob(f".building-{_name(folder)}-*"):
+        other = unfinished.name.rsplit("-", 1)[1]
+        if other != key:
+            with lock(root / f".lock-{other}", None) as ours:
+                if ours:
+                    shutil.rmtree(unfinished)

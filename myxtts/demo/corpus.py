@@ -29,7 +29,11 @@ class Corpus:
 
 
 def make_corpus(
-    folder: Path, voice: str, count: int, seed: int, progress: Callable[[int, int], None] = lambda done, total: None
+    folder: Path,
+    voice: str,
+    count: int,
+    seed: int,
+    progress: Callable[[str, int, int], None] = lambda what, done, total: None,
 ) -> Corpus:
     """Makes the corpus, or finds it made the same way before."""
     sentences = make_sentences(count + HELD_OUT, seed)
@@ -53,7 +57,7 @@ def make_corpus(
     tasks = [(number, *pair) for number, pair in enumerate(zip(sentences, targets, strict=True))]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for done, _ in enumerate(pool.map(read, tasks), 1):
-            progress(done, len(tasks))
+            progress("reading sentences", done, len(tasks))
     lines = [f"{target.stem}|{sentence}\n" for sentence, target in zip(sentences[:count], targets, strict=False)]
     (folder / "metadata.csv").write_text("".join(lines), encoding="utf-8")
     note.write_text(recipe, encoding="utf-8")

@@ -6,7 +6,7 @@ Out: Batch, on the device where it was called; one trace per bucket shape.
 
 import tensorflow as tf
 
-from myxtts.audio.mel import log_mel, mel_frames
+from myxtts.audio.mel import log_mel
 from myxtts.batch import Batch, RawBatch
 from myxtts.config.config import XTTSConfig
 
@@ -29,7 +29,7 @@ class Featurizer:
         step = self._model.frames_per_step
         waves = tf.cast(raw.waves, tf.float32) / 32768.0
         frames = waves.shape[1] // self._audio.hop_samples
-        lengths = mel_frames(raw.wave_lengths, self._audio)
+        lengths = self._audio.mel_frames(raw.wave_lengths)
         lengths = tf.minimum((lengths + step - 1) // step * step, frames)
         mel = log_mel(waves, self._audio)[:, :frames]
         mel *= tf.sequence_mask(lengths, frames, tf.float32)[:, :, None]

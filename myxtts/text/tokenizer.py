@@ -102,19 +102,27 @@ class Tokenizer:
                 return [head, *rest] if rest or not unit[end:] else []
         return []
 
-    def encode_units(self, units: Sequence[str], language: str) -> np.ndarray:
-        """Ids of ready units, int32 [length]; the language's symbol stands first."""
+    @property
+    def end_id(self) -> int:
+        return self._ids[END]
+
+    def language_id(self, language: str) -> int:
+        """The id of a language's symbol."""
         if language not in self.languages:
             raise UsageError(f"this model speaks {', '.join(self.languages)}, not {language!r}")
-        ids: list[int] = []
-        unknown: set[str] = set()
-        for unit in units:
-            known = self._known_parts(unit)
-            unknown |= set() if known else {unit}
-            ids += [self._ids[part] for part in known]
-        if unknown:
-            raise UsageError(f"the model never heard {' '.join(sorted(unknown))} in training and cannot speak it")
-        return np.array([self._ids[f"<{language}>"], *ids, self._ids[END]], np.int32)
+        return self._ids[f"<{language}>"]
+
+    def encode_symbols(self, units: Sequence[str]) -> list[np.ndarray]:
+        """The ids of each unit by itself, int32."""
+        known = {unit: self._known_parts(unit) for unit in set(units)}
+        if unknown := sorted(unit for unit, parts in known.items() if not parts):
+            raise UsageError(f"the model never heard {' '.join(unknown)} in training and cannot speak it")
+        return [np.array([self._ids[part] for part in known[unit]], np.int32) for unit in units]
+
+    def encode_units(self, units: Sequence[str], language: str) -> np.ndarray:
+        """Ids of ready units, int32 [length]; the language's symbol stands first."""
+        start = self.language_id(language)
+        return np.concatenate([[start], *self.encode_symbols(units), [self.end_id]]).astype(np.int32)
 
     def encode(self, text: str, language: str) -> np.ndarray:
         """Ids of a text, int32 [length]."""

@@ -18,7 +18,7 @@ from myxtts.audio.mel import reference_mel
 from myxtts.batch import Batch
 from myxtts.config.config import XTTSConfig
 from myxtts.config.load import differences
-from myxtts.data.cache import PackedClip, learn_tokenizer, prepare, require_clips
+from myxtts.data.cache import learn_tokenizer, prepare, require_clips
 from myxtts.data.dataset import HostDataset
 from myxtts.devices import DevicePlan, plan_devices
 from myxtts.errors import RunError, UsageError
@@ -65,9 +65,7 @@ class XTTSTrainer:
         if config.data.val_data:
             self.val_pack = prepare(Path(config.data.val_data), config)
         require_clips(self.pack, config)
-        self.tokenizer = (
-            resumed.tokenizer if resumed else learn_tokenizer(self.pack.clips + self.val_pack.clips, config)
-        )
+        self.tokenizer = resumed.tokenizer if resumed else learn_tokenizer([self.pack, self.val_pack], config)
         self.train_set, self.val_set = self._make_sets()
         self.voices = self._collect_voices()
         self.featurizer = Featurizer(config)
@@ -89,23 +87,26 @@ class XTTSTrainer:
     def _make_sets(self) -> tuple[HostDataset, HostDataset | None]:
         config = self.config
         if config.data.val_data:
-            train, held_out = self.pack.clips, self.val_pack.clips
+            train, held_out = np.arange(len(self.pack)), np.arange(len(self.val_pack))
         else:
-            train, held_out = split_clips(self.pack.clips, config.data.val_clips)
+            train, held_out = split_clips(self.pack.records["samples"], config.data.val_clips)
         train_set = HostDataset(self.pack, self.tokenizer, config, train)
-        if not held_out:
+        if not len(held_out):
             return train_set, None
         shapes = [bucket.shape for bucket in train_set.buckets]
         return train_set, HostDataset(self.val_pack, self.tokenizer, config, held_out, shapes)
 
     def _collect_voices(self) -> dict[str, np.ndarray]:
         """A few seconds of each speaker as mel, kept in the checkpoint so that it can speak without a reference."""
-        voices: dict[str, np.ndarray] = {}
         wanted = self.config.model.reference_frames * self.config.audio.hop_samples
-        for clip in sorted(self.train_set.clips, key=lambda clip: abs(clip.samples - wanted)):
-            if clip.speaker not in voices:
-                wave = self.pack.wave(clip)[:wanted].astype(np.float32) / 32768.0
-                voices[clip.speaker] = reference_mel(wave, self.config.audio, self.config.model.frames_per_step)
+        records = self.pack.records[self.train_set.clips]
+        by_fit = np.argsort(np.abs(records["samples"].astype(np.int64) - wanted), kind="stable")
+        speakers, first = np.unique(records["speaker"][by_fit], return_index=True)
+        voices: dict[str, np.ndarray] = {}
+        for speaker, clip in zip(speakers, self.train_set.clips[by_fit[first]], strict=True):
+            wave = self.pack.wave(clip)[:wanted].astype(np.float32) / 32768.0
+            mel = reference_mel(wave, self.config.audio, self.config.model.frames_per_step)
+            voices[self.pack.speakers[speaker]] = mel
         return voices
 
     # The loop
@@ -229,12 +230,15 @@ class XTTSTrainer:
         write_checkpoint(run, checkpoint, self.config.training.keep, best)
 
 
-def split_clips(clips: list[PackedClip], held_out: int) -> tuple[list[PackedClip], list[PackedClip]]:
-    """Holds out clips of every length, at most a tenth of all, but neither the shortest nor the longest."""
-    count = min(held_out, len(clips) // 10)
-    by_length = sorted(range(len(clips)), key=lambda i: clips[i].samples)
-    chosen = {by_length[int(place)] for place in np.linspace(0, len(clips) - 1, count + 2)[1:-1]}
-    return [c for i, c in enumerate(clips) if i not in chosen], [c for i, c in enumerate(clips) if i in chosen]
+def split_clips(samples: np.ndarray, held_out: int) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers of the clips to train on and to hold out: of every length, at most a tenth of all.
+
+    Neither the shortest nor the longest is held out.
+    """
+    count = min(held_out, len(samples) // 10)
+    by_length = np.argsort(samples, kind="stable")
+    chosen = np.unique(by_length[np.linspace(0, len(samples) - 1, count + 2)[1:-1].astype(int)])
+    return np.setdiff1d(np.arange(len(samples)), chosen), chosen
 
 
 def _refuse_other_model(config: XTTSConfig, saved: XTTSConfig, path: Path | None) -> None:

@@ -35,8 +35,8 @@ def test_one_batch_can_be_overfitted(corpus, tmp_path):
     config = build({"data.cache_dir": str(tmp_path), "data.batch_size": 2, "model.width": 64, "model.decoder_blocks": 3,
                     "model.text_blocks": 2})  # fmt: skip
     pack = prepare(corpus, config)
-    tokenizer = learn_tokenizer(pack.clips, config)
-    shortest = sorted(pack.clips, key=lambda clip: clip.samples)[:2]
+    tokenizer = learn_tokenizer([pack], config)
+    shortest = np.argsort(pack.records["samples"])[:2]
     raw = next(iter(HostDataset(pack, tokenizer, config, shortest).batches(epochs=1)))
     batch = Featurizer(config)(raw, tf.constant([0, 0]))
     tf.random.set_seed(0)

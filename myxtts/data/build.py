@@ -1,0 +1,260 @@
+"""Builds a pack so that it can be killed at any moment and goes on where it was.
+
+In: the lines of a metadata file.
+Out: a pack folder, the same to the byte however often the work was interrupted.
+"""
+
+import array
+import csv
+import fcntl
+import json
+import os
+import shutil
+import time
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from myxtts.config.config import XTTSConfig
+from myxtts.data.check import Clip, examine
+from myxtts.data.fingerprint import Fingerprint, signature
+from myxtts.data.manifest import Entry, Rejection
+from myxtts.data.pack import AUDIO, CLIPS, FORMAT, INDEX, RECORD, REJECTED, UNITS, WORDS
+from myxtts.data.parallel import map_in_order
+from myxtts.errors import RunError
+
+JOURNAL = "journal.jsonl"
+SYNC_SECONDS = 2.0  # work that a kill may cost
+SHOWN = 3  # examples in a warning
+
+
+@contextmanager
+def lock(path: Path, waiting: Callable[[], None] | None) -> Iterator[bool]:
+    """Holds a lock that dies with the process. With `waiting` None it does not wait; yields whether it is held."""
+    while True:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if waiting is None:
+                    yield False
+                    return
+                waiting()
+                fcntl.flock(handle, fcntl.LOCK_EX)
+            if not path.exists() or path.stat().st_ino != os.fstat(handle).st_ino:
+                continue  # whoever held it has removed it
+            try:
+                yield True
+            finally:
+                path.unlink(missing_ok=True)
+            return
+        finally:
+            os.close(handle)
+
+
+def build_pack(
+    unfinished: Path,
+    target: Path,
+    rows: Sequence[Entry | Rejection],
+    prints: Sequence[Fingerprint],
+    config: XTTSConfig,
+    workers: int,
+    progress: Callable[[str, int, int], None],
+) -> None:
+    """Goes on in `unfinished` and moves it to `target` when it is whole; a failed write leaves nothing."""
+    before = {row.path: found.signature for row, found in zip(_entries(rows), prints, strict=True)}
+
+    def work(row: Entry | Rejection) -> Clip | Rejection:
+        if isinstance(row, Rejection):
+            return row
+        result = examine(row, config)
+        if signature(row.path) != before[row.path]:
+            raise RunError(f"{row.path} changed while it was being prepared; run it again")
+        return result
+
+    try:
+        unfinished.mkdir(exist_ok=True)
+        with _Journal(unfinished) as journal:
+            rest = islice(rows, journal.done, None)
+            for result in map_in_order(work, rest, workers):
+                journal.add(result)
+                progress("checking clips", journal.done, len(rows))
+        _write_index(unfinished, rows, prints, config)
+        (unfinished / JOURNAL).unlink()
+        if target.exists():  # without an index: not a pack
+            shutil.rmtree(target)
+        unfinished.rename(target)
+        _sync(target.parent)
+    except OSError:
+        shutil.rmtree(unfinished, ignore_errors=True)
+        raise
+
+
+def _entries(rows: Sequence[Entry | Rejection]) -> list[Entry]:
+    return [row for row in rows if isinstance(row, Entry)]
+
+
+class _Journal:
+    """Audio and one line for each row that is done; a line is written only when its audio is safe on disk."""
+
+    def __init__(self, folder: Path):
+        self._audio_path, self._log_path = folder / AUDIO, folder / JOURNAL
+        self.done = 0
+        self._lines: list[str] = []
+        self._synced = time.monotonic()
+
+    def __enter__(self) -> Self:
+        for path in (self._audio_path, self._log_path):
+            path.touch()
+        samples, log_bytes = 0, 0
+        with self._log_path.open("rb") as log:
+            for line in log:
+                if not line.endswith(b"\n"):
+                    break  # cut off in the middle
+                samples += json.loads(line).get("samples", 0)
+                log_bytes += len(line)
+                self.done += 1
+        if self._audio_path.stat().st_size < 2 * samples:  # not what we wrote: begin again
+            self.done = samples = log_bytes = 0
+        os.truncate(self._audio_path, 2 * samples)
+        os.truncate(self._log_path, log_bytes)
+        self._audio, self._log = self._audio_path.open("ab"), self._log_path.open("ab")
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_error: object) -> None:
+        try:
+            if kind is None or not issubclass(kind, OSError):  # an interruption keeps what is done
+                self._sync()
+        finally:
+            self._audio.close()
+            self._log.close()
+
+    def add(self, result: Clip | Rejection) -> None:
+        """Takes the next row's result."""
+        if isinstance(result, Clip):
+            self._audio.write(result.wave.tobytes())
+            entry, source = result.entry, result.source
+            line: dict[str, Any] = {
+                "id": entry.id,
+                "text": entry.text,
+                "speaker": entry.speaker,
+                "language": entry.language,
+                "units": result.units,
+                "samples": len(result.wave),
+                "checksum": zlib.crc32(result.wave.data),
+                "source": f"{source.rate} Hz, {source.channels} channel{'s' if source.channels > 1 else ''}",
+            }
+        else:
+            line = {"id": result.id, "reason": result.reason, "detail": result.detail}
+        self._lines.append(json.dumps(line) + "\n")
+        self.done += 1
+        if time.monotonic() - self._synced > SYNC_SECONDS:
+            self._sync()
+
+    def _sync(self) -> None:
+        self._audio.flush()
+        os.fsync(self._audio.fileno())
+        self._log.write("".join(self._lines).encode())
+        self._log.flush()
+        os.fsync(self._log.fileno())
+        self._lines.clear()
+        self._synced = time.monotonic()
+
+
+class _Numbers(dict[str, int]):
+    """Names numbered in the order in which they come."""
+
+    def __missing__(self, name: str) -> int:
+        self[name] = len(self)
+        return self[name]
+
+
+def _write_index(
+    folder: Path, rows: Sequence[Entry | Rejection], prints: Sequence[Fingerprint], config: XTTSConfig
+) -> None:
+    """Journal to index files, the table of rejected clips and, last, the file that makes it a pack."""
+    speakers, languages, symbols = _Numbers(), _Numbers(), _Numbers()
+    sources: Counter[str] = Counter()
+    texts: Counter[str] = Counter()
+    accepted: list[bool] = []
+    units = array.array("H")
+    records = np.zeros(len(rows), RECORD)
+    count = position = words = 0
+    with (
+        (folder / JOURNAL).open(encoding="utf-8") as journal,
+        (folder / WORDS).open("wb") as text_file,
+        (folder / REJECTED).open("w", newline="", encoding="utf-8") as rejected,
+    ):
+        table = csv.writer(rejected, lineterminator="\n")
+        table.writerow(("id", "reason", "detail"))
+        for line in map(json.loads, journal):
+            accepted.append("reason" not in line)
+            if not accepted[-1]:
+                table.writerow((line["id"], line["reason"], line["detail"]))
+                continue
+            name, text = line["id"].encode(), line["text"].encode()
+            records[count] = (
+                position, line["samples"], line["checksum"], len(units), len(line["units"]), speakers[line["speaker"]],
+                languages[line["language"]], words, len(name), len(text),
+            )  # fmt: skip
+            units.extend(symbols[unit] for unit in line["units"])
+            text_file.write(name + text)
+            count, position, words = count + 1, position + line["samples"], words + len(name) + len(text)
+            sources[line["source"]] += 1
+            texts[line["text"]] += 1
+    (folder / CLIPS).write_bytes(records[:count].tobytes())
+    (folder / UNITS).write_bytes(units.tobytes())
+    good = {row.id for row, fine in zip(rows, accepted, strict=True) if fine}
+    index = {
+        "format": FORMAT,
+        "sample_rate": config.audio.sample_rate,
+        "listed": len(rows),
+        "speakers": list(speakers),
+        "languages": list(languages),
+        "symbols": list(symbols),
+        "sources": dict(sources),
+        "warnings": [*_same_recordings(rows, prints, good), *_same_texts(texts, count)],
+        "sizes": {name: (folder / name).stat().st_size for name in (AUDIO, CLIPS, UNITS, WORDS, REJECTED)},
+    }
+    (folder / INDEX).write_text(json.dumps(index, ensure_ascii=False, indent=1), encoding="utf-8")
+    for name in (AUDIO, CLIPS, UNITS, WORDS, REJECTED, INDEX, "."):
+        _sync(folder / name)
+
+
+def _same_recordings(rows: Sequence[Entry | Rejection], prints: Sequence[Fingerprint], good: set[str]) -> Iterator[str]:
+    first: dict[str, str] = {}
+    repeated: list[str] = []
+    for entry, found in zip(_entries(rows), prints, strict=True):
+        if entry.id in good and first.setdefault(found.content, entry.id) != entry.id:
+            repeated.append(f"{entry.id} = {first[found.content]}")
+    if repeated:
+        yield f"{_clips(len(repeated))} the same recording as another: {_some(repeated)}"
+
+
+def _same_texts(texts: Counter[str], count: int) -> Iterator[str]:
+    text, often = texts.most_common(1)[0] if texts else ("", 0)
+    if often > max(3, count // 50):
+        yield f"{often} clips have the same text {text[:40]!r}; is it the right column?"
+
+
+def _clips(count: int) -> str:
+    return "1 clip is" if count == 1 else f"{count} clips are"
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -41,7 +41,7 @@ lint: install
 # The lock holds versions only, so it serves whatever index pip is set up with.
 lock: install
 	$(BIN)/pip install --quiet uv
-	$(BIN)/uv pip compile pyproject.toml --extra dev --extra demo --universal --python-version 3.11 \
+	$(BIN)/uv pip compile pyproject.toml --extra dev --extra demo --extra ja --universal --python-version 3.11 \
 	  --no-header --no-annotate --no-emit-index-url --upgrade --output-file requirements.lock
 
 clean:

@@ -26,7 +26,7 @@ Progress = Callable[[str, int, int], None]  # what is done, how many of them, of
 
 # Code that decides what becomes of a clip: with other code the same dataset is another pack.
 _SHAPING_CODE = ("text", "audio/wav.py", "audio/container.py", "data/check.py", "data/manifest.py", "data/build.py")
-_SHAPING_PACKAGES = ("soundfile", "soxr", "espeakng-loader", "num2words")
+_SHAPING_PACKAGES = ("soundfile", "soxr", "espeakng-loader", "num2words", "pypinyin", "janome")
 
 
 def learn_tokenizer(packs: Sequence[Pack], config: XTTSConfig) -> Tokenizer:
@@ -97,7 +97,7 @@ def _content_key(folder: Path, rows: Sequence[Entry | Rejection], prints: list[F
     digest = hashlib.sha256()
     data = config.data
     shaping = (data.front_end, data.trim_silence, data.min_seconds, data.max_seconds, config.model.frames_per_step)
-    versions = [importlib.metadata.version(package) for package in _SHAPING_PACKAGES]
+    versions = [_version(package) for package in _SHAPING_PACKAGES]
     digest.update(json.dumps([FORMAT, dataclasses.asdict(config.audio), shaping, versions]).encode())
     home = Path(myxtts.__file__).parent
     for part in _SHAPING_CODE:
@@ -112,6 +112,13 @@ def _content_key(folder: Path, rows: Sequence[Entry | Rejection], prints: list[F
             described = [row.id, row.reason, row.detail]
         digest.update(json.dumps(described).encode())
     return digest.hexdigest()[:32]
+
+
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "none"
 
 
 def _remove_abandoned(root: Path, folder: Path, key: str) -> None:

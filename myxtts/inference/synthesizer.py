@@ -80,8 +80,9 @@ class Synthesizer:
         """Waveform of a text; sentences are spoken one by one with a short pause between them."""
         gap = np.zeros(int(SENTENCE_GAP_SECONDS * self.sample_rate), np.float32)
         pieces: list[np.ndarray] = []
-        for sentence in split_sentences(text):
-            mel = self.mel(sentence, voice, language or self.tokenizer.languages[0], speed)
+        language = language or self.tokenizer.languages[0]
+        for sentence in split_sentences(text, language):
+            mel = self.mel(sentence, voice, language, speed)
             with tf.device(self.device):
                 wave = self._vocode(tf.constant(mel[None]))[0].numpy()
             pieces += [gap, wave] if pieces else [wave]
@@ -89,16 +90,19 @@ class Synthesizer:
         return wave * min(1.0, 0.95 / max(float(np.abs(wave).max()), 1e-6))
 
 
-def split_sentences(text: str) -> list[str]:
+def split_sentences(text: str, language: str) -> list[str]:
     """Sentences of a text, at the marks that end one.
 
     Raises:
         UsageError: there is nothing to speak.
     """
-    parts = [part.strip() for part in re.split(r"(?<=[.!?؟。！？])\s+(?=\S)", " ".join(text.split()))]
+    parts = [
+        part.strip()
+        for part in re.split(r"(?<=[.!?؟।])\s+(?=\S)|(?<=[。！？])\s*(?=[^\s」』”])", " ".join(text.split()))
+    ]
     sentences: list[str] = []
     for part in parts:
-        if sentences and ends_with_abbreviation(sentences[-1]):
+        if sentences and ends_with_abbreviation(sentences[-1], language):
             sentences[-1] += " " + part  # the dot was an abbreviation's
         elif any(c.isalnum() for c in part):
             sentences.append(part)

@@ -1,138 +1,390 @@
-"""Written text to speakable text: Unicode form, quotation marks, numbers and abbreviations, per language.
+"""Written text to speakable text: one spelling, numbers, money, dates, times, units and abbreviations as words.
 
 In: text as the user wrote it.
-Out: text in which every number and abbreviation is a word; punctuation that makes a pause is kept.
+Out: text of letters and of punctuation that makes a pause; a text with anything else is refused.
 """
 
+import functools
 import re
-import threading
-import unicodedata
-from collections.abc import Callable
 
-import num2words as _library
+from myxtts.text.languages import SPEECH, Speech
+from myxtts.text.letters import fold
+from myxtts.text.numbers import cardinal, form_of, native_korean, ordinal, year
 
-from myxtts.errors import UsageError
-
-_PLAIN = str.maketrans(
-    {
-        "“": '"',
-        "”": '"',
-        "„": '"',
-        "«": '"',
-        "»": '"',
-        "’": "'",
-        "‘": "'",
-        "–": "-",
-        "—": " - ",
-        "…": "...",
-        "\u00a0": " ",
-    }
-)
-
-# num2words names a language differently here and there; a language it lacks is left to espeak-ng.
-_NUM2WORDS = {
-    "en": "en", "fa": "fa", "es": "es", "fr": "fr", "de": "de", "it": "it", "pt": "pt", "pl": "pl", "tr": "tr",
-    "ru": "ru", "nl": "nl", "cs": "cs", "ar": "ar", "ja": "ja", "hu": "hu", "ko": "ko",
+_NUMBER = r"\d+(?:\.\d+)?"  # after separators were unified
+_JOINT = "\x01"  # between a number and its ending, until the number is in words
+_JALALI = "فروردین اردیبهشت خرداد تیر مرداد شهریور مهر آبان آذر دی بهمن اسفند".split()
+_SCALES = {
+    "en": "million|billion|trillion|thousand", "fa": "هزار|میلیون|میلیارد|تریلیون", "es": "mil|mill[oó]n(?:es)?",
+    "fr": "mille|millions?|milliards?", "de": "Tausend|Millionen?|Milliarden?|Mio\\.|Mrd\\.",
+    "it": "mila|milion[ei]|miliard[io]", "pt": "mil|milh(?:ão|ões)|bilh(?:ão|ões)", "pl": "tys\\.|mln|mld",
+    "tr": "bin|milyon|milyar", "ru": "тыс\\.|млн|млрд", "nl": "duizend|miljoen|miljard", "cs": "tis\\.|mil\\.|mld\\.",
+    "ar": "ألف|مليون|مليار", "zh": "[百千]?[万亿]", "ja": "[百千]?[万億]", "hu": "ezer|millió|milliárd",
+    "ko": "[백천]?[만억]", "hi": "हज़ार|लाख|करोड़",
 }  # fmt: skip
-
-_ENGLISH_ABBREVIATIONS = {
-    "mr": "mister", "mrs": "missus", "dr": "doctor", "st": "saint", "co": "company", "jr": "junior", "maj": "major",
-    "gen": "general", "rev": "reverend", "lt": "lieutenant", "hon": "honorable", "sgt": "sergeant", "capt": "captain",
-    "esq": "esquire", "ltd": "limited", "col": "colonel", "ft": "fort",
-    "no": "number", "vs": "versus", "etc": "et cetera",
-}  # fmt: skip
-_ENGLISH_ABBREVIATION = re.compile(r"\b(" + "|".join(_ENGLISH_ABBREVIATIONS) + r")\.(?=\s|,|$)", re.IGNORECASE)
-_CURRENCIES = {"$": ("dollar", "cent"), "£": ("pound", "penny"), "€": ("euro", "cent")}
-
-
-_lock = threading.Lock()  # num2words keeps state in shared objects
-
-
-def num2words(number: int | float, **options: str) -> str:
-    """The library's words for a number, safe to call from several threads."""
-    try:
-        with _lock:
-            return _library.num2words(number, **options)
-    except Exception as error:  # the library raises half a dozen kinds for numbers beyond its reach
-        raise UsageError(f"the number {number:g} cannot be spoken ({error}); write it in words") from None
-
-
-def _count(number: str, word: str) -> str:
-    plural = {"penny": "pence"}.get(word, word + "s")
-    return f"{num2words(_number(number))} {word if int(number) == 1 else plural}"
-
-
-def _english_money(match: re.Match[str]) -> str:
-    large, small = _CURRENCIES[match[1]]
-    whole, scale = match[2].replace(",", ""), match[4]
-    if scale:
-        return f"{num2words(_number(whole + (match[3] or '')))} {scale} {large}s"
-    if not match[3]:
-        return _count(whole, large)
-    cents = (match[3][1:] + "0")[:2]
-    return _count(whole, large) + (f" and {_count(cents, small)}" if int(cents) else "")
-
-
-def _english(text: str) -> str:
-    def abbreviation(match: re.Match[str]) -> str:
-        if match[1].lower() == "no" and not re.match(r"\s+\d", text[match.end() :]):
-            return match[0]  # the word "no" at the end of a sentence
-        return _ENGLISH_ABBREVIATIONS[match[1].lower()]
-
-    text = _ENGLISH_ABBREVIATION.sub(abbreviation, text)
-    text = re.sub(r"([$£€])\s?(\d+(?:,\d{3})*)(\.\d+)?(?:\s+(million|billion|trillion))?", _english_money, text)
-    text = re.sub(r"(\d)%", r"\1 percent", text)
-    text = text.replace("&", " and ")
-    text = re.sub(r"(?<![\w-])-(?=\d)", "minus ", text)
-    text = re.sub(r"\b(\d{1,2}):(\d{2})\b", _english_time, text)
-    text = re.sub(r"\b(\d+)(st|nd|rd|th)\b", lambda m: num2words(_number(m[1]), to="ordinal"), text)
-    return re.sub(r"(?<![\d,.])(1[1-9]\d\d|20[1-9]\d)(?!\d|[,.]\d)", lambda m: num2words(int(m[1]), to="year"), text)
-
-
-def _english_time(match: re.Match[str]) -> str:
-    hour, minute = int(match[1]), int(match[2])
-    if hour > 24 or minute > 59:
-        return match[0].replace(":", " ")
-    if minute == 0:
-        return num2words(hour)
-    return f"{num2words(hour)} {'oh ' if minute < 10 else ''}{num2words(minute)}"
-
-
-def ends_with_abbreviation(text: str) -> bool:
-    """Whether the last dot belongs to an abbreviation or an initial, and so ends no sentence."""
-    match = re.search(r"\b(\w+)\.$", text)
-    if match is None:
-        return False
-    return match[1].lower() in _ENGLISH_ABBREVIATIONS or re.fullmatch("[A-Z]", match[1]) is not None
-
-
-_RULES: dict[str, Callable[[str], str]] = {"en": _english}
-
-
-def _number(digits: str) -> int | float:
-    if len(digits) > 30:
-        raise UsageError(f"the number {digits[:12]}… has {len(digits)} digits and cannot be spoken; write it in words")
-    return float(digits) if "." in digits else int(digits)
-
-
-def _speak_numbers(text: str, language: str) -> str:
-    code = _NUM2WORDS.get(language)
-    if code is None:
-        return text
-
-    def words(match: re.Match[str]) -> str:
-        digits = match[0].replace(",", "") if re.fullmatch(r"\d{1,3}(,\d{3})+(\.\d+)?", match[0]) else match[0]
-        return f" {num2words(_number(digits), lang=code)} "
-
-    return re.sub(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+\.\d+|\d+", words, text)
 
 
 def normalize(text: str, language: str) -> str:
-    """Speakable text on one line, in NFC."""
-    text = unicodedata.normalize("NFC", text).translate(_PLAIN)
-    text = "".join(" " if unicodedata.category(c) == "Cc" else c for c in text)
-    if rule := _RULES.get(language):
-        text = rule(text)
-    text = _speak_numbers(text, language)
+    """Speakable text on one line.
+
+    Raises:
+        UsageError: a number is beyond words.
+    """
+    speech = SPEECH[language]
+    text = _abbreviations(fold(text, language), language)
+    if re.search(r"\d", text):
+        for rule in (_separators, _dates, _times, _money, _percent, _units, _ordinals, _special, _plain_numbers):
+            text = rule(text, language, speech)
+    text = _roman(text, language)
+    for sign, word in speech.signs.items():
+        text = text.replace(sign, f" {word} ")
+    text = re.sub(r"(?<=\w)/(?=\w)", " ", text)
+    text = re.sub(rf"\s*{_JOINT}", "", text)
     text = re.sub(r"\s+", " ", text)
-    return re.sub(r" ([,.;:!?،؛؟])", r"\1", text).strip()
+    if language in ("zh", "ja"):
+        text = re.sub(r"(?<=[\u3040-\u9fff]) | (?=[\u3040-\u9fff])", "", text)
+    return re.sub(r" ([,.;:!?،؛؟。，、])", r"\1", text).strip()
+
+
+# Abbreviations
+
+
+@functools.cache
+def _abbreviation_pattern(language: str) -> re.Pattern[str] | None:
+    known = sorted(SPEECH[language].abbreviations, key=len, reverse=True)
+    if not known:
+        return None
+    written = [re.escape(name).replace(r"\.", r"\.\s?").removesuffix(r"\s?") for name in known]
+    return re.compile(rf"(?<!\w)(?:{'|'.join(written)})(?!\w)", re.IGNORECASE)
+
+
+def _abbreviations(text: str, language: str) -> str:
+    pattern = _abbreviation_pattern(language)
+    known = SPEECH[language].abbreviations
+
+    def spoken(match: re.Match[str]) -> str:
+        name = re.sub(r"\s", "", match[0]).lower()
+        letters = name.rstrip(".")
+        if (language, name) == ("en", "st.") and not re.match(r"\s*[A-Z]", text[match.end() :]):
+            return "street"
+        single = len(letters) == 1 or name in _ONLY_BEFORE_NUMBER.get(language, ())
+        follows = re.match(r"\s*(\w)", text[match.end() :])
+        if single and not _fits(language, name, text[: match.start()], follows):
+            return match[0]
+        words = known[name]
+        return words + ("." if name.endswith(".") and not text[match.end() :].strip('")» ') else "")
+
+    text = pattern.sub(spoken, text) if pattern else text
+    if language == "de":
+        text = re.sub(r"(?<=\w)str\.", "straße", text)
+    if language == "en":  # "No. 7", but not "He said no."; "St. Mary", but "Main St."
+        text = re.sub(r"\bNo\.(?=\s*\d)", "number", text, flags=re.IGNORECASE)
+    return text
+
+
+_ONLY_BEFORE_NUMBER = {"it": ("n.",), "de": ("s.",), "pl": ("m.",), "ru": ("д.",), "fa": ("ص.", "ج.")}
+
+
+def _fits(language: str, name: str, before: str, follows: re.Match[str] | None) -> bool:
+    """Whether a very short abbreviation is one here: before a number, behind a number, or before a name."""
+    if name in _ONLY_BEFORE_NUMBER.get(language, ()):
+        return follows is not None and follows[1].isdigit()
+    if name in ("г.", "r.", "в.") or (language, name) in (("hu", "u."), ("hu", "sz.")):
+        return re.search(r"[\dIVX]\s*$", before) is not None
+    if (language, name) == ("es", "s."):
+        return follows is not None and follows[1] in "IVX"
+    return follows is not None and (follows[1].isupper() or not follows[1].isascii())
+
+
+def ends_with_abbreviation(text: str, language: str) -> bool:
+    """Whether the last dot belongs to an abbreviation or an initial, and so ends no sentence."""
+    match = re.search(r"(\S+)\.$", text)
+    if match is None:
+        return False
+    word = match[1].lstrip("(\"'").lower() + "."
+    return word in SPEECH[language].abbreviations or re.fullmatch(r"\w\.", word) is not None
+
+
+# Numbers and what stands around them. Each rule takes the text, its language and that language's table.
+
+
+def _separators(text: str, language: str, speech: Speech) -> str:
+    """Thousands without separators and a dot before the fraction, however the language writes them."""
+    group = r"[\u0020]" if speech.groups == " " else re.escape(speech.groups)
+    if language == "hi":
+        text = re.sub(r"(?<=\d),(?=\d)", "", text)
+    text = re.sub(rf"(?<![\d.,])\d{{1,3}}(?:{group}\d{{3}})+(?!\d)", lambda m: _no_year(m[0]), text)
+    if speech.decimal == ",":
+        text = re.sub(r"(?<![\d.])(\d{1,2})\.(\d\d)(?!\.?\d)", _clock_or_same, text)
+        text = re.sub(r"(?<=\d),(?=\d)", ".", text)
+    elif language == "fa":
+        # A slash divides a decimal number (3/5 is three and five tenths), but these few are fractions.
+        text = re.sub(r"(?<![\d/])(?!(?:1/[234]|2/3|3/4)(?!\d))(\d+)/(\d)(?![\d/])", r"\1.\2", text)
+    if language == "hu":
+        text = re.sub(r"(?<=[\d%€$£])-(?=[^\W\d])", _JOINT, text)
+    before = r"(?<![\da-zA-Z])" if language in ("zh", "ja") else r"(?<![^\s(\"'])"
+    text = re.sub(rf"{before}-(?=\d)", f"{speech.minus} ", text)
+    return re.sub(r"(?<=[^\W\d])-(?=\d)", " ", text)
+
+
+def _no_year(grouped: str) -> str:
+    """Digits without separators, in another script's signs so that no later rule takes 1,950 for a year."""
+    return "".join(chr(0x0660 + int(c)) for c in grouped if c.isdigit())
+
+
+def _clock_or_same(match: re.Match[str]) -> str:
+    """Where a comma divides a number, 14.30 is a time."""
+    return f"{match[1]}:{match[2]}" if int(match[1]) < 25 and int(match[2]) < 60 else match[0]
+
+
+def _dates(text: str, language: str, speech: Speech) -> str:
+    def say(year_: str, month: str, day: str, written: str) -> str:
+        if not (1 <= int(month) <= 12 and 1 <= int(day) <= 31):
+            return written
+        if language == "fa" and 1200 <= int(year_) < 1500:
+            name = _JALALI[int(month) - 1]
+        else:
+            name = speech.months[int(month) - 1] if speech.months else cardinal(month, language)
+        return speech.date.format(year=year(year_, language), month=name, day=_day(day, language))
+
+    sep = r"\s?[-/.]\s?"
+    text = re.sub(
+        rf"(?<![\d.])(\d{{4}}){sep}(\d{{1,2}}){sep}(\d{{1,2}})(?!\d)\.?(?=\s|[^\w.]|[^\x00-\x7f]|$)",
+        lambda m: say(m[1], m[2], m[3], m[0]),
+        text,
+    )
+    day, month = (2, 1) if speech.order == "mdy" else (1, 2)
+    text = re.sub(
+        rf"(?<![\d.])(\d{{1,2}}){sep}(\d{{1,2}}){sep}(\d{{4}})(?!\d)",
+        lambda m: say(m[3], m[month], m[day], m[0]),
+        text,
+    )
+    if language in ("de", "ru", "pl", "cs"):
+        text = re.sub(
+            rf"(?<![\d.,])(\d{{1,2}})\.?\s(?=(?:{'|'.join(speech.months)})\b)",
+            lambda m: _day(m[1], language) + " ",
+            text,
+        )
+    if language == "ru":
+        cases = {"год": "й", "года": "го", "году": "м"}
+        text = re.sub(
+            r"(?<!\d)(\d{3,4})(?= (года?|году)\b)", lambda m: _russian_ending(ordinal(m[1], "ru"), cases[m[2]]), text
+        )
+    return text
+
+
+def _day(day: str, language: str) -> str:
+    """A day of the month as it stands before the month's name."""
+    if language == "en" or (language == "fr" and int(day) == 1):
+        return ordinal(day, language)
+    if language == "de":
+        return ordinal(day, language) + "n"
+    if language == "ru":
+        return " ".join(_russian_ending(word, "го") for word in ordinal(day, language).split())
+    if language == "pl":
+        return re.sub(r"i\b", "iego", re.sub(r"y\b", "ego", ordinal(day, language)))
+    if language == "cs":
+        return re.sub(r"í\b", "ího", re.sub(r"ý\b", "ého", ordinal(day, language)))
+    return cardinal(day, language)
+
+
+def _times(text: str, language: str, speech: Speech) -> str:
+    def say(match: re.Match[str]) -> str:
+        hour, minute = match[1], match[2]
+        if int(hour) > 24 or int(minute) > 59:
+            return f"{hour} {minute}"
+        words = native_korean(int(hour)) if language == "ko" and 1 <= int(hour) <= 12 else cardinal(hour, language)
+        if int(minute) == 0:
+            return speech.full_hour.format(hour=words)
+        oh = "oh " if language == "en" and int(minute) < 10 else ""
+        return speech.time.format(hour=words, minute=oh + cardinal(minute, language))
+
+    behind = rf"(?:\s*{speech.hour_word}\b)?" if speech.hour_word else ""
+    if language == "ar":
+        text = re.sub(r"(\d:\d\d) ص(?!\w)", r"\1 صباحًا", text)
+        text = re.sub(r"(\d:\d\d) م(?!\w)", r"\1 مساءً", text)
+        text = re.sub(r"(?<!\d)(\d{4}) م(?!\w)", r"\1 ميلادية", text)
+    text = re.sub(rf"(?<![\d.:])(\d{{1,2}}):(\d\d)(?![\d:]){behind}", say, text)
+    if language in ("fr", "pt"):
+        text = re.sub(r"(?<!\d)(\d{1,2})\s?h\s?(\d\d)(?!\w)", say, text)
+    return text
+
+
+def _money(text: str, language: str, speech: Speech) -> str:
+    signs = "|".join(re.escape(sign) for sign in sorted(speech.money, key=len, reverse=True))
+    scale = rf"(?:\s?({_SCALES[language]})(?!\w))?"
+
+    def say(sign: str, number: str, large: str | None) -> str:
+        forms = speech.money[sign]
+        if large:
+            large = form_of(number, speech.units[large]) if large in speech.units else large
+            of = {"es": "de ", "pt": "de ", "fr": "de ", "it": "di "}.get(language, "") if "mil" in large[:3] else ""
+            of = "" if large in ("mil", "mille", "mila") else of
+            return f"{cardinal(number, language)} {large} {of}{forms[-1]}"
+        whole, _, cents = number.partition(".")
+        cents = (cents + "0")[:2] if cents else ""
+        if language == "en" and cents and int(cents):
+            small = {"$": ("cent", "cents"), "€": ("cent", "cents"), "£": ("penny", "pence")}.get(sign)
+            if small:
+                pounds = f"{cardinal(whole, 'en')} {form_of(whole, forms)} and " if int(whole) else ""
+                return f"{pounds}{cardinal(str(int(cents)), 'en')} {form_of(cents, small)}"
+        if not cents or not int(cents):
+            return f"{cardinal(whole, language)} {form_of(whole, forms)}"
+        if language in ("zh", "ja", "ko", "fa", "ar", "hi"):
+            return f"{cardinal(number, language)} {forms[-1]}"
+        return f"{cardinal(whole, language)} {form_of(whole, forms)} {cardinal(str(int(cents)), language)}"
+
+    after = "" if language in ("zh", "ja", "ko") else " "
+    text = re.sub(r"([$£€])\.(\d)", r"\g<1>0.\2", text)
+    text = re.sub(rf"({signs})\s?({_NUMBER}){scale}", lambda m: say(m[1], m[2], m[3]) + after, text)
+    return re.sub(rf"({_NUMBER}){scale}\s?({signs})(?!\w)", lambda m: say(m[3], m[1], m[2]), text)
+
+
+def _percent(text: str, language: str, speech: Speech) -> str:
+    def say(match: re.Match[str]) -> str:
+        number, word = match["number"], form_of(match["number"], speech.percent)
+        spoken = cardinal(number, language)
+        return f" {word}{'' if language == 'zh' else ' '}{spoken}" if speech.percent_first else f"{spoken} {word}"
+
+    return (
+        re.sub(rf"(?:%\s?(?P<number>{_NUMBER}))", say, text)
+        if language == "tr"
+        else re.sub(rf"(?P<number>{_NUMBER})\s?%", say, text)
+    )
+
+
+def _units(text: str, language: str, speech: Speech) -> str:
+    signs = "|".join(re.escape(sign) for sign in sorted(speech.units, key=len, reverse=True))
+    scale = rf"((?:\s?(?:{_SCALES[language]}))?)"
+
+    def say(match: re.Match[str]) -> str:
+        number, large, unit = match[1], match[2], match[3]
+        return f"{cardinal(number, language)}{large} {form_of(number, speech.units[unit])}"
+
+    ends = "[a-zA-Z°]" if language in ("zh", "ja", "ko") else r"[\w°]|\.\w"  # no blank stands behind a word there
+    return re.sub(rf"(?<![\d.])({_NUMBER}){scale}\s?({signs})(?!{ends})", say, text)
+
+
+_RUSSIAN_ENDINGS = {"й": "ый", "м": "ом", "е": "ое", "я": "ая", "го": "ого", "му": "ому", "х": "ых", "ю": "ую"}
+
+
+def _russian_ending(words: str, ending: str) -> str:
+    if words.endswith("третий"):
+        return words[:-2] + {"й": "ий", "м": "ьем", "е": "ье", "я": "ья", "го": "ьего", "му": "ьему"}.get(ending, "ий")
+    if ending == "й":
+        return words
+    return re.sub("(ый|ой|ий)$", _RUSSIAN_ENDINGS[ending], words)
+
+
+def _feminine(words: str) -> str:
+    return re.sub(r"o\b", "a", words)
+
+
+def _ordinals(text: str, language: str, speech: Speech) -> str:
+    def plain(match: re.Match[str]) -> str:
+        return ordinal(match[1], language)
+
+    if language == "en":
+        text = re.sub(r"\b(\d+)(?:st|nd|rd|th)\b", plain, text)
+        decades = r"(?<!\d)((?:1[1-9]|20)\d0|[1-9]0)'?s\b"
+        text = re.sub(decades, lambda m: re.sub("y$", "ie", year(m[1], "en")) + "s", text)
+    elif language == "nl":
+        text = re.sub(r"\b(\d+)(?:e|ste|de)\b", plain, text)
+    elif language == "fr":
+        text = re.sub(r"\b1re\b", "première", text)
+        text = re.sub(r"\b(\d+)(?:er|ère|e|ème|ième)\b", plain, text)
+    elif language in ("es", "it", "pt"):
+        text = re.sub(r"\b(\d+)\.?er\b", lambda m: ordinal(m[1], language).removesuffix("o"), text)
+        text = re.sub(r"\b(\d+)\.?[º°](?!C)", plain, text)
+        text = re.sub(r"\b(\d+)\.?ª", lambda m: _feminine(ordinal(m[1], language)), text)
+    elif language == "ru":
+        endings = "|".join(sorted(_RUSSIAN_ENDINGS, key=len, reverse=True))
+        text = re.sub(rf"\b(\d+)-({endings})\b", lambda m: _russian_ending(ordinal(m[1], language), m[2]), text)
+    elif language == "fa":
+        text = re.sub(r"(\d+)\s?\u200c?(?:اُ?م)(?!\w)", plain, text)
+    elif language == "hi":
+        text = re.sub(r"(\d+)(?:वाँ|वां)", plain, text)
+        text = re.sub(r"(\d+)वीं", lambda m: re.sub("वाँ$", "वीं", re.sub("ा$", "ी", plain(m))), text)
+        text = re.sub(r"(\d+)वें", lambda m: re.sub("वाँ$", "वें", re.sub("ा$", "े", plain(m))), text)
+    elif language == "de":
+        text = re.sub(r"(?<![\d.,])1 (?=(?:Sekunde|Minute|Stunde|Woche|Million|Milliarde)\b)", "eine ", text)
+        text = re.sub(r"(?<![\d.,])1 (?=[A-ZÄÖÜ])", "ein ", text)
+        inflected = r"am|im|vom|zum|zur|dem|den|des|(?:sein|ihr|mein|dein|unser|jed)e[nmr]"
+        text = re.sub(rf"\b({inflected}) (\d{{1,3}})\.(?= [A-ZÄÖÜ])", lambda m: f"{m[1]} {ordinal(m[2], 'de')}n", text)
+        text = re.sub(r"\b(der|die|das) (\d{1,3})\.(?= [A-ZÄÖÜ])", lambda m: f"{m[1]} {ordinal(m[2], 'de')}", text)
+    elif language in ("pl", "cs", "hu", "tr"):
+        text = re.sub(r"\b(\d{1,3})\.(?= [a-zà-ž])", plain, text)
+        text = re.sub(r"\b(\d{1,3})'?(?:[iuüı]nc[iuüı])\b", plain, text) if language == "tr" else text
+        text = re.sub(r"\b(\d{4})\.(?= [a-zà-ž])", lambda m: cardinal(m[1], language), text)
+    return text
+
+
+_KOREAN_COUNTED = "개|명|마리|병|살|시|번째|잔|권|대|그루|송이|켤레|사람|가지|채"
+
+
+def _special(text: str, language: str, speech: Speech) -> str:
+    """Fractions, versions and addresses, ranges, counted things."""
+
+    def fraction(match: re.Match[str]) -> str:
+        above, below = cardinal(match[1], language), cardinal(match[2], language)
+        if language == "en" and match[2] in ("2", "4"):
+            part = {"2": ("half", "halves"), "4": ("quarter", "quarters")}[match[2]]
+            return f"{above} {form_of(match[1], part)}"
+        if language == "en" and 3 <= int(match[2]) < 100:
+            return f"{above} {ordinal(match[2], 'en')}{'' if match[1] == '1' else 's'}"
+        if language == "fa":
+            return f"{above} {ordinal(match[2], language)}"
+        return speech.fraction.format(above=above, below=below, over=speech.over)
+
+    text = re.sub(r"(?<![\d/.])(\d{1,3})/(\d{1,3})(?![\d/])", fraction, text)
+    text = re.sub(
+        r"(?<![\d.])\d+(?:\.\d+){2,}(?!\d)",
+        lambda m: f" {speech.point} ".join(cardinal(part, language) for part in m[0].split(".")),
+        text,
+    )
+    text = re.sub(r"(?<=\d)-(?=\d)", " to " if language == "en" else " ", text)
+    if language == "ko":
+        text = re.sub(rf"(?<![\d.])([1-9]\d?)\s?(?={_KOREAN_COUNTED})", lambda m: native_korean(int(m[1])) + " ", text)
+    return text
+
+
+def _plain_numbers(text: str, language: str, speech: Speech) -> str:
+    if language in ("en", "de", "nl"):
+        text = re.sub(r"(?<![\d,.])(1[1-9]\d\d|20[1-9]\d)(?!\d|[,.]\d)", lambda m: year(m[1], language), text)
+    elif language == "zh":
+        text = re.sub(r"(?<!\d)(\d{4})(?=\s?年)", lambda m: year(m[1], language), text)
+        text = re.sub(r"(?<![\d.第])2(?=[个位名只本张件条天周岁斤次小千万亿])", "两", text)
+    blank = "" if language in ("zh", "ja", "ko") else " "
+
+    def say(match: re.Match[str]) -> str:
+        # A number with leading zeros is read digit by digit, as a code or a telephone number is.
+        digits = match[0]
+        if re.match(r"0\d", digits):
+            words = " ".join(cardinal(digit, language) for digit in digits if digit != ".")
+        else:
+            words = cardinal(digits, language)
+        return f"{blank}{words}{blank}"
+
+    text = re.sub(_NUMBER, say, text)
+    if language == "tr":  # an ending joins its number: "1937'de"
+        text = re.sub(r"(?<=\w) (?='\w)", "", text)
+    return text.replace("십월", "시월").replace("육월", "유월") if language == "ko" else text
+
+
+_ROMAN = re.compile(r"(?<![\w.])(?=[IVX]{2,})(X{0,3})(IX|IV|V?I{0,3})(e|ème)?(\.(?=\s\w))?(?!\w)")
+_ORDINAL_KINGS = ("de", "pl", "cs", "hu", "tr", "ru")
+
+
+def _roman(text: str, language: str) -> str:
+    """Kings and centuries: Louis XIV, XIX. yüzyıl."""
+    if language in ("zh", "ja", "ko", "fa", "ar", "hi"):
+        return text
+    ones = ["", "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX"]
+
+    def say(match: re.Match[str]) -> str:
+        number = str(10 * len(match[1]) + ones.index(match[2]))
+        if match[3] or match[4] or language in _ORDINAL_KINGS:
+            return ordinal(number, language)
+        return cardinal(number, language)
+
+    return _ROMAN.sub(say, text)

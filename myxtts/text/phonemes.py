@@ -13,15 +13,19 @@ import unicodedata
 import numpy as np
 
 from myxtts.errors import UsageError
+from myxtts.text.letters import ZWNJ, order_for_espeak
+from myxtts.text.readings import read_chinese, read_japanese
 
-PAUSES = {",": ",", ";": ",", ":": ",", "-": ",", "،": ",", "؛": ",", "、": ",", "，": ",", "।": ".",
+PAUSES = {",": ",", ";": ",", ":": ",", "-": ",", "،": ",", "؛": ",", "、": ",", "，": ",", "।": ".", "॥": ".",
           ".": ".", "。": ".", "．": ".", "!": "!", "！": "!", "?": "?", "？": "?", "؟": "?"}  # fmt: skip
-_CLAUSE = re.compile(r"([,;:،؛、，।。．！？؟!?]+|\.+(?=\s|$|\")|\s-\s|--+)")
-_VOICES = {"en": "en-us", "zh": "cmn", "es": "es", "pt": "pt-br"}
+_CLAUSE = re.compile(r"([,;:،؛、，।॥。．！？؟!?]+|\.+(?=\s|$|[\"')\]」』])|\s-\s|--+)")
+_VOICES = {"en": "en-us", "es": "es", "pt": "pt-br"}
 _SCRIPTS = {
-    "fa": ("ARABIC",), "ar": ("ARABIC",), "ru": ("CYRILLIC",), "zh": ("CJK", "LATIN"), "ko": ("HANGUL", "LATIN"),
-    "ja": ("HIRAGANA", "KATAKANA", "CJK", "LATIN"), "hi": ("DEVANAGARI",),
+    "fa": ("ARABIC",), "ar": ("ARABIC",), "ru": ("CYRILLIC",), "zh": ("CJK", "IDEOGRAPHIC"), "ko": ("HANGUL",),
+    "ja": ("HIRAGANA", "KATAKANA", "CJK", "IDEOGRAPHIC"), "hi": ("DEVANAGARI",),
 }  # fmt: skip
+_SILENT = frozenset("\"'()[]{}*_~^|\\/¿¡·・‧「」『』〈〉《》【】〔〕〜～" + ZWNJ)
+_MARKS = re.compile("[\u064b-\u0655\u0670\u0900-\u097f]")
 
 
 class Espeak:
@@ -87,34 +91,67 @@ def espeak() -> Espeak:
     return Espeak()
 
 
-def _refuse_foreign(text: str, language: str) -> None:
-    """espeak-ng reads a foreign letter by its name ("Chinese letter"); that is never what the speaker said."""
-    scripts = _SCRIPTS.get(language, ("LATIN",))
-    foreign = {c for c in text if c.isalpha() and not unicodedata.name(c, "").startswith((*scripts, "MODIFIER"))}
-    if foreign:
-        raise UsageError(f"cannot speak {' '.join(sorted(foreign))} in language {language!r}: {text[:60]!r}")
+@functools.cache
+def is_speakable(character: str, language: str) -> bool:
+    """Whether a character of normalised text is a letter of the language, a Latin letter, a pause or a silent sign."""
+    if character in PAUSES or character in _SILENT or character.isspace():
+        return True
+    name = unicodedata.name(character, "")
+    if unicodedata.category(character).startswith("M"):
+        scripts = _SCRIPTS.get(language, ())
+        return name.startswith(scripts) and bool(scripts) and _MARKS.match(character) is not None
+    return character.isalpha() and name.startswith((*_SCRIPTS.get(language, ()), "LATIN", "MODIFIER"))
+
+
+def refuse_unspeakable(text: str, language: str) -> None:
+    """espeak-ng reads a foreign letter or a sign by its name ("Chinese letter"), which no speaker said.
+
+    Raises:
+        UsageError: it names every character that cannot be spoken.
+    """
+    if bad := sorted({c for c in text if not is_speakable(c, language)}):
+        named = " ".join(f"{c} (U+{ord(c):04X})" for c in bad[:8])
+        raise UsageError(f"cannot speak {named} in language {language!r}: {text[:60]!r}")
 
 
 def phonemize(text: str, language: str) -> list[str]:
     """Phonemes and pauses of normalised text.
 
     Raises:
-        UsageError: the text holds letters of another script, or nothing that can be spoken.
+        UsageError: the text holds characters that cannot be spoken, or nothing that can.
     """
-    _refuse_foreign(text, language)
+    refuse_unspeakable(text, language)
     units: list[str] = []
-    with Espeak.lock:
-        for part in _CLAUSE.split(text):
-            pause = PAUSES.get(part.strip()[:1]) if _CLAUSE.fullmatch(part) else None
-            if pause:
-                if units and units[-1] not in PAUSES.values():
-                    units.append(pause)
-                continue
-            if not any(c.isalnum() for c in part):
-                continue
-            ipa = espeak().spell(part, _VOICES.get(language, language))
-            ipa = re.sub(r"\([a-z-]+\)", "", ipa)  # espeak-ng's marks for a switch of language
-            units += [unit for unit in re.split(r"[_\s]+", ipa) if unit.strip("ˈˌː-")]
+    for part in _CLAUSE.split(text):
+        pause = PAUSES.get(part.strip()[:1]) if _CLAUSE.fullmatch(part) else None
+        if pause:
+            if units and units[-1] not in PAUSES.values():
+                units.append(pause)
+        elif any(c.isalnum() for c in part):
+            units += _read_clause(part, language)
     if not any(unit not in PAUSES.values() for unit in units):
         raise UsageError(f"nothing to speak in {text[:60]!r}; write at least one word")
     return units
+
+
+def _read_clause(clause: str, language: str) -> list[str]:
+    if language == "ja":
+        return read_japanese(clause)
+    if language == "zh":
+        runs = re.findall(r"[a-zA-Z][a-zA-Z' -]*|[^\W\d_a-zA-Z]+", clause)
+        return [unit for run in runs for unit in (_ask_espeak(run, "en-us") if run[0].isascii() else read_chinese(run))]
+    return _ask_espeak(order_for_espeak(clause), _VOICES.get(language, language))
+
+
+_SWITCH = re.compile(r"\([a-z-]+\)")  # espeak-ng's marks for a switch of language
+_LATIN = re.compile("[a-zA-Z\u00c0-\u024f]")
+
+
+def _ask_espeak(clause: str, voice: str) -> list[str]:
+    with Espeak.lock:
+        ipa = espeak().spell(clause, voice)
+        if _SWITCH.search(ipa) and not _LATIN.search(clause):  # it spoke a letter's name, and in English
+            letters = sorted({c for c in clause if c.isalpha() and _SWITCH.search(espeak().spell(c, voice))})
+            raise UsageError(f"cannot speak {' '.join(letters)} in language {voice!r}: {clause[:60]!r}")
+    units = re.split(r"[_\s]+", _SWITCH.sub("", ipa))
+    return [unit for unit in units if unit.strip("ˈˌː-") and not unit.isdecimal()]

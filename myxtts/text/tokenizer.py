@@ -5,6 +5,7 @@ Out: int32 ids that begin with the language's symbol and end with an end mark; 0
 """
 
 import functools
+import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -12,11 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from myxtts.errors import UsageError
+from myxtts.text.letters import ZWNJ
 from myxtts.text.normalize import normalize
-from myxtts.text.phonemes import PAUSES, phonemize
+from myxtts.text.phonemes import PAUSES, phonemize, refuse_unspeakable
 
 PAD, END = "<pad>", "<end>"
 STRESS = "ˈˌ"
+_KEPT = " '" + ZWNJ  # what character mode keeps besides letters and pauses
 
 
 def spell(text: str, language: str, front_end: str) -> list[str]:
@@ -24,9 +27,9 @@ def spell(text: str, language: str, front_end: str) -> list[str]:
     speakable = normalize(text, language)
     if front_end == "phonemes":
         return phonemize(speakable, language)
-    units = [
-        PAUSES.get(c, c) for c in speakable.lower() if c.isalpha() or c in PAUSES or c in " '\u200c" or _is_mark(c)
-    ]
+    refuse_unspeakable(speakable, language)
+    speakable = re.sub(r"(?<=\w)-(?=\w)", " ", speakable)  # a hyphen in a word is no pause
+    units = [PAUSES.get(c, c) for c in speakable.lower() if c.isalpha() or c in PAUSES or c in _KEPT or _is_mark(c)]
     if not any(c.isalpha() for c in units):
         raise UsageError(f"nothing to speak in {text[:60]!r}; write at least one word")
     return units

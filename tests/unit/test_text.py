@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -17,13 +19,122 @@ from myxtts.text.tokenizer import Tokenizer, spell, spell_phonemes
         ("the 21st", "the twenty-first"),
         ("$3.50 and £1", "three dollars and fifty cents and one pound"),
         ("at 9:05 or 10:00", "at nine oh five or ten"),
-        ("50% of 1,250", "fifty percent of one thousand, two hundred and fifty"),
+        ("50% of 1,250", "fifty percent of one thousand two hundred and fifty"),
         ("No. 7. He said no.", "number seven. He said no."),
         ("“quoted” – text…", '"quoted" - text...'),
+        ("$.50 or 1/2", "fifty cents or one half"),
+        ("3/4 of version 2.10.3", "three quarters of version two point ten point three"),
+        ("Louis XIV, the 1990s", "Louis fourteen, the nineteen nineties"),
+        ("St. Mary on Main St.", "saint Mary on Main street"),
+        ("call 0049", "call zero zero four nine"),
+        ("2024-05-31", "May thirty-first, twenty twenty-four"),
+        ("Ｆｕｌｌ width ５", "Full width five"),
+        ("5 km at 20°C", "five kilometers at twenty degrees Celsius"),
+        ("pages 10-12, A&B", "pages ten to twelve, A and B"),
     ],
 )
 def test_english_is_written_out(written, spoken):
     assert normalize(written, "en") == spoken
+
+
+@pytest.mark.parametrize(
+    ("language", "written", "spoken"),
+    [
+        ("es", "1.299,99 € el 14/03/2024", "mil doscientos noventa y nueve euros noventa y nueve el catorce de marzo "
+         "de dos mil veinticuatro"),
+        ("fr", "le 1er mai à 7 h 45, 37,5 %", "le premier mai à sept heures quarante-cinq, trente-sept virgule cinq "
+         "pour cent"),
+        ("de", "am 3. Mai um 14.30 Uhr, z. B.", "am dritten Mai um vierzehn Uhr dreißig, zum Beispiel."),
+        ("it", "il sig. Rossi, 2ª volta", "il signor Rossi, seconda volta"),
+        ("pt", "R$ 4,2 milhões no 1º ano", "quatro vírgula dois milhões de reais no primeiro ano"),
+        ("pl", "-12, 4,2 mln zł, 3 maja", "minus dwanaście, cztery przecinek dwa milionów złotych, trzeciego maja"),
+        ("tr", "%25, 1937'de, 3. oldu", "yüzde yirmi beş, bin dokuz yüz otuz yedi'de, üçüncü oldu"),
+        ("ru", "2 млрд руб., 21 км, 5-м", "два миллиарда рублей, двадцать один километр, пятом"),
+        ("ru", "9 мая 1945 года", "девятого мая тысяча девятьсот сорок пятого года"),
+        ("nl", "€ 37,50 om 9.30 uur", "zevenendertig euro vijftig om negen uur dertig"),
+        ("cs", "31. 5. 2024, 2 Kč, 5 Kč", "třicátého prvního května dva tisíce dvacet čtyři, dva koruny, pět korun"),
+        ("ar", "٣١/٥/٢٠٢٤", "واحد و ثلاثون مايو ألفان و أربعة و عشرون"),
+        ("zh", "2024年有2,154,300人、8.6%、2个", "二零二四年有二百一十五万四千三百人、百分之八点六、两个"),
+        ("ja", "14:30に¥2,980", "十四時三十分に二千九百八十円"),
+        ("hu", "2024. május 31-én 65%-a", "kétezer-huszonnégy május harmincegyén hatvanöt százaléka"),
+        ("ko", "3시에 12개, 10월", "세 시에 열두 개, 시월"),
+        ("hi", "₹3,75,00,000 और ७वीं", "तीन करोड़ पचहत्तर लाख रुपये और सातवीं"),
+    ],
+)  # fmt: skip
+def test_every_language_writes_out_its_own_forms(language, written, spoken):
+    assert normalize(written, language) == spoken
+
+
+@pytest.mark.parametrize(
+    ("written", "spoken"),
+    [
+        ("كتابي كه ديروز", "کتابی که دیروز"),
+        ("خانۀ ما، خانه‌ی ما، خانهٔ ما", "خانهٔ ما، خانهٔ ما، خانهٔ ما"),
+        ("می روم، نمی دانم", "می‌روم، نمی‌دانم"),
+        ("کتاب ها و کتاب های من", "کتاب‌ها و کتاب‌های من"),
+        ("\u200cسلام\u200c\u200c دنیا\u200c", "سلام دنیا"),
+        ("کتـــاب", "کتاب"),
+        ("۱۴۰۳/۰۳/۱۱", "یازده خرداد هزار و چهارصد و سه"),
+        ("٢٤٥ و ۱٬۲۸۴ و ۳٫۵", "دویست و چهل و پنج و هزار و دویست و هشتاد و چهار و سه ممیز پنج"),
+        ("۳/۵٪ و ۱/۲", "سه ممیز پنج درصد و یک دوم"),
+        ("ﻛﺘﺎﺏ", "کتاب"),
+        ("۵ام", "پنجم"),
+        ("تأثیر أمین", "تأثیر امین"),
+    ],
+)
+def test_persian_has_one_spelling_for_each_word(written, spoken):
+    assert normalize(written, "fa") == spoken
+
+
+def test_persian_diacritics_and_ezafe_are_spoken():
+    assert phonemize("گُل", "fa") != phonemize("گِل", "fa")
+    assert phonemize(normalize("کتابِ من", "fa"), "fa")[5] == "e"
+    assert phonemize(normalize("خانۀ ما", "fa"), "fa")[4:6] == ["j", "ˌe"]
+    assert phonemize(normalize("مُحَمَّد", "fa"), "fa") == ["m", "o", "h", "ˈa", "m", "a", "d"]
+
+
+def test_a_half_space_parts_letters_and_is_kept_in_character_mode():
+    assert "\u200c" in spell("می‌روم", "fa", "characters")
+    assert "\u200c" not in spell("سلام\u200c دنیا", "fa", "characters")
+
+
+def test_chinese_tones_and_readings_depend_on_the_word():
+    assert spell("银行", "zh", "phonemes") == ["y", "in2", "h", "ang2"]
+    assert spell("他快", "zh", "phonemes") == ["t", "a1", "k", "uai4"]
+
+
+def test_japanese_is_read_from_any_of_its_scripts():
+    assert spell("東京へ", "ja", "phonemes") == ["t", "oː", "kʲ", "oː", "e"]
+    assert spell("とうきょう", "ja", "phonemes")[:2] == ["t", "o"]
+    assert spell("ファイルとティー", "ja", "phonemes") == ["ɸ", "a", "i", "ɾ", "ɯ", "t", "o", "t", "iː"]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_sixty_sentences_of_every_language_are_spoken(language):
+    source = Path(__file__).parent.parent / "data" / "sentences" / f"{language}.txt"
+    sentences = source.read_text(encoding="utf-8").splitlines()
+    assert len(sentences) == len(set(sentences)) == 60
+    for front_end in ("phonemes", "characters"):
+        units = [spell(sentence, language, front_end) for sentence in sentences]
+        tokenizer = Tokenizer.learn(units, front_end, [language])
+        for sentence in sentences:
+            assert len(tokenizer.encode(sentence, language)) > 5
+        assert not any(c.isdigit() for c in "".join(tokenizer.symbols) if front_end == "characters")
+        assert len(tokenizer.symbols) < 250 or (language in ("zh", "ja", "ko") and front_end == "characters")
+
+
+@pytest.mark.parametrize(("text", "named"), [("a 😀 b", "U\\+1F600"), ("a → b", "→"), ("x ☃", "U\\+2603")])
+def test_signs_that_nobody_speaks_are_named(text, named):
+    for front_end in ("phonemes", "characters"):
+        with pytest.raises(UsageError, match=named):
+            spell(text, "en", front_end)
+
+
+def test_letters_that_a_language_does_not_have_are_named():
+    with pytest.raises(UsageError, match="چ"):
+        spell("بچه", "ar", "phonemes")
+    with pytest.raises(UsageError, match="U\\+0656"):
+        spell("عل\u0656ی", "fa", "phonemes")
 
 
 def test_every_language_speaks_numbers():

@@ -1,0 +1,103 @@
+"""Sounds of Chinese and Japanese, whose signs espeak-ng does not read well.
+
+In: a run of Chinese characters, or Japanese text in any mixture of its scripts.
+Out: sounds, one string each.
+"""
+
+import functools
+import re
+import threading
+
+from myxtts.errors import UsageError
+
+_INITIAL = re.compile("^(zh|ch|sh|[bpmfdtnlgkhjqxrzcsyw])?(.+)$")
+
+
+def read_chinese(text: str) -> list[str]:
+    """Pinyin of each character as initial and final with its tone: ["n", "i3", "h", "ao3"]."""
+    from pypinyin import Style, lazy_pinyin
+
+    def refuse(unknown: str) -> str:
+        raise UsageError(f"cannot speak {' '.join(sorted(set(unknown)))} in language 'zh': {text[:60]!r}")
+
+    syllables = lazy_pinyin(
+        text, style=Style.TONE3, errors=refuse, neutral_tone_with_five=True, tone_sandhi=True, v_to_u=True
+    )
+    parts = (match for match in map(_INITIAL.match, syllables) if match)
+    return [part for match in parts for part in match.groups() if part]
+
+
+_lock = threading.Lock()  # the analyser keeps state
+
+
+@functools.cache
+def _analyser():
+    try:
+        from janome.tokenizer import Tokenizer
+    except ImportError:
+        raise UsageError("Japanese needs the package janome; type: pip install 'myxtts[ja]'") from None
+    return Tokenizer()
+
+
+def _rows() -> dict[str, tuple[str, str]]:
+    """Each katakana as (consonant, vowel)."""
+    rows = {
+        "": "アイウエオ", "k": "カキクケコ", "ɡ": "ガギグゲゴ", "s": "サ スセソ", "z": "ザ ズゼゾ", "t": "タ  テト",
+        "d": "ダ  デド", "n": "ナニヌネノ", "h": "ハヒ ヘホ", "b": "バビブベボ", "p": "パピプペポ", "m": "マミムメモ",
+        "j": "ヤ ユ ヨ", "ɾ": "ラリルレロ", "w": "ワ   ", "v": "  ヴ",
+    }  # fmt: skip
+    table = {kana: (c, v) for c, row in rows.items() for kana, v in zip(row, "aiɯeo", strict=False) if kana != " "}
+    single = {"シ": "ɕ i", "チ": "tɕ i", "ツ": "ts ɯ", "ジ": "dʑ i", "ヂ": "dʑ i", "ヅ": "z ɯ", "フ": "ɸ ɯ"}
+    table |= {kana: (sounds.split()[0], sounds.split()[1]) for kana, sounds in single.items()}
+    return table | {"ヲ": ("", "o"), "ヰ": ("", "i"), "ヱ": ("", "e")}
+
+
+_KANA = _rows()
+_SMALL_Y = {"ャ": "a", "ュ": "ɯ", "ョ": "o"}
+_SMALL_VOWEL = {"ァ": "a", "ィ": "i", "ゥ": "ɯ", "ェ": "e", "ォ": "o"}
+_LETTERS = dict(
+    zip(
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZ",
+        "エー ビー シー ディー イー エフ ジー エイチ アイ ジェー ケー エル エム エヌ オー ピー キュー アール エス "
+        "ティー ユー ブイ ダブリュー エックス ワイ ゼット".split(),
+        strict=True,
+    )
+)
+
+
+def read_japanese(text: str) -> list[str]:
+    """Sounds of a clause by a dictionary's pronunciation of each word; Latin letters by their names."""
+    with _lock:
+        words = [(token.surface, token.phonetic) for token in _analyser().tokenize(text)]
+    units: list[str] = []
+    for surface, phonetic in words:
+        kana = surface if phonetic == "*" else phonetic
+        kana = "".join(_LETTERS.get(c.upper(), c) if c.isascii() else c for c in kana)
+        kana = "".join(chr(ord(c) + 0x60) if "ぁ" <= c <= "ゖ" else c for c in kana)
+        units += _read_kana("".join(c for c in kana if c.isalpha()), text)
+    return units
+
+
+def _read_kana(kana: str, text: str) -> list[str]:
+    units: list[str] = []
+    for c in kana:
+        if c in _KANA:
+            units += [part for part in _KANA[c] if part]
+        elif c in _SMALL_Y and len(units) > 1:
+            base = units[-2]
+            units[-2:] = [base if base in ("ɕ", "tɕ", "dʑ", "j") else base + "ʲ", _SMALL_Y[c]]
+        elif c in _SMALL_VOWEL:
+            if units[-1:] == ["ɯ"] and (len(units) < 2 or units[-2] in "aiɯeo"):  # ウィ
+                units[-1:] = ["w"]
+            elif units and units[-1] in "aiɯeo":  # ファ, ティ
+                units.pop()
+            units.append(_SMALL_VOWEL[c])
+        elif c == "ー" and units:
+            units[-1] += "ː"
+        elif c == "ッ":
+            units.append("q")
+        elif c == "ン":
+            units.append("ɴ")
+        elif c != "ー":
+            raise UsageError(f"cannot speak {c} in language 'ja': {text[:60]!r}")
+    return units

@@ -30,10 +30,17 @@ test: install
 test-slow: install
 	$(BIN)/pytest -m slow --durations=8
 
-bench: install
+bench: install $(VENV)-bench/.ready
 	$(BIN)/python benchmarks/synthesis.py
 	$(BIN)/python benchmarks/alignment.py
 	$(BIN)/python benchmarks/memory.py
+	$(BIN)/python benchmarks/data.py --torch-python $(VENV)-bench/bin/python
+
+# PyTorch is the yardstick of benchmarks/data.py and nothing else; it lives apart.
+$(VENV)-bench/.ready: benchmarks/requirements.txt
+	$(PYTHON) -m venv $(VENV)-bench
+	$(VENV)-bench/bin/pip install --quiet --disable-pip-version-check -r benchmarks/requirements.txt
+	@touch $@
 
 lint: install
 	$(BIN)/ruff check --fix . && $(BIN)/ruff format . && $(BIN)/mypy
@@ -45,4 +52,4 @@ lock: install
 	  --no-header --no-annotate --no-emit-index-url --upgrade --output-file requirements.lock
 
 clean:
-	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache demo
+	rm -rf $(VENV) $(VENV)-bench build *.egg-info .pytest_cache .mypy_cache .ruff_cache demo

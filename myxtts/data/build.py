@@ -30,7 +30,7 @@ from myxtts.data.parallel import map_in_order
 from myxtts.errors import RunError
 
 JOURNAL = "journal.jsonl"
-SYNC_SECONDS = 2.0  # work that a kill may cost
+SYNC_SECONDS = 0.5  # work that a kill may cost
 SHOWN = 3  # examples in a warning
 
 

@@ -61,8 +61,16 @@ for epoch in range(2):
 print(seconds)
 """
 
-OPEN = """
-import resource, sys, time
+PEAK = """
+def peak_megabytes():  # of this program alone; getrusage would count the parent's memory before exec
+    status = open("/proc/self/status").read()
+    return int(status.split("VmHWM:")[1].split()[0]) / 1024
+"""
+
+OPEN = (
+    PEAK
+    + """
+import sys, time
 begin = time.perf_counter()
 from pathlib import Path
 from myxtts.data.pack import open_pack
@@ -70,11 +78,14 @@ loaded = time.perf_counter()
 pack = open_pack(Path(sys.argv[1]))
 clip = pack[len(pack) // 2]
 opened = time.perf_counter()
-print(opened - loaded, opened - begin, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, len(pack))
+print(opened - loaded, opened - begin, peak_megabytes(), len(pack))
 """
+)
 
-FIRST_BATCH = """
-import resource, sys, time
+FIRST_BATCH = (
+    PEAK
+    + """
+import sys, time
 from pathlib import Path
 from myxtts.devices import import_tensorflow
 import_tensorflow()
@@ -82,18 +93,32 @@ from myxtts.config.config import XTTSConfig
 from myxtts.data.cache import learn_tokenizer
 from myxtts.data.dataset import HostDataset
 from myxtts.data.pack import open_pack
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+before = peak_megabytes()
 begin = time.perf_counter()
 config, pack = XTTSConfig(), open_pack(Path(sys.argv[1]))
 dataset = HostDataset(pack, learn_tokenizer([pack], config), config)
 next(iter(dataset.batches()))
-print(time.perf_counter() - begin, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024 - before)
+print(time.perf_counter() - begin, peak_megabytes() - before)
 """
+)
 
 
 def run(python: str, code: str, folder: Path) -> list[float]:
     result = subprocess.run([python, "-c", code, str(folder)], capture_output=True, text=True, check=True)
     return [float(word) for word in result.stdout.split()]
+
+
+def make_clips(folder: Path) -> Path:
+    """About as long as LJSpeech's clips (6.6 s): sentences of espeak-ng, which speaks at 22.05 kHz, joined by twos."""
+    source = make_corpus(folder.with_name("sentences"), "espeak", 1200, seed=3).folder
+    lines = [line.split("|") for line in (source / "metadata.csv").read_text(encoding="utf-8").splitlines()]
+    (folder / "wavs").mkdir(parents=True)
+    with (folder / "metadata.csv").open("w", encoding="utf-8") as metadata:
+        for (one, first), (two, second) in zip(lines[::2], lines[1::2], strict=True):
+            waves = [soundfile.read(source / "wavs" / f"{name}.wav", dtype="int16") for name in (one, two)]
+            soundfile.write(folder / "wavs" / f"{one}.wav", np.concatenate([w for w, _ in waves]), waves[0][1])
+            metadata.write(f"{one}|{first} {second}\n")
+    return folder
 
 
 def measure_prepare(corpus: Path, cache: Path, repeats: int) -> tuple[float, Pack]:
@@ -122,12 +147,13 @@ def measure_serving(pack: Pack, corpus: Path, torch_python: str, repeats: int) -
     config = build({"data.batch_size": BATCH})
     dataset = HostDataset(pack, learn_tokenizer([pack], config), config)
     ours, theirs = [], []
-    epochs = 4
-    for _ in dataset.batches(epochs=1):  # warm: every clip was read and checked once
-        pass
+    epochs = 10
     for _ in range(repeats):
+        batches = iter(dataset.batches(epochs=1 + epochs))
+        for _ in range(dataset.batches_per_epoch):  # warm: every clip was read and checked once
+            next(batches)
         begin = time.process_time()
-        for _ in dataset.batches(start=dataset.batches_per_epoch, epochs=1 + epochs):
+        for _ in batches:
             pass
         ours.append(epochs * pack.seconds / (time.process_time() - begin))
         if torch_python:
@@ -182,7 +208,7 @@ def main() -> int:
 
     with tempfile.TemporaryDirectory() as name:
         home = Path(name)
-        corpus = make_corpus(home / "same-rate", "espeak", 800, seed=3).folder  # espeak-ng speaks at 22.05 kHz
+        corpus = make_clips(home / "same-rate")
         speed, pack = measure_prepare(corpus, home / "cache", options.repeats)
         resampled = home / "resampled"
         (resampled / "wavs").mkdir(parents=True)
@@ -191,7 +217,7 @@ def main() -> int:
             wave, rate = soundfile.read(path, dtype="float32")
             soundfile.write(resampled / "wavs" / path.name, soxr.resample(wave, rate, 44100), 44100)
         other, _ = measure_prepare(resampled, home / "cache2", options.repeats)
-        print(f"{len(pack)} clips, {pack.seconds:.0f} s; audio seconds per CPU second:")
+        print(f"{len(pack)} clips of {pack.seconds / len(pack):.1f} s; audio seconds per CPU second:")
         print(f"prepare from WAV at the model's rate {speed:.0f} {judge('prepare', speed)}, from 44.1 kHz {other:.0f}")
         ours, theirs = measure_serving(pack, corpus, options.torch_python, options.repeats)
         print(f"warm epoch, pack to padded batch {ours:.0f} {judge('serve', ours)}")
@@ -217,9 +243,7 @@ def main() -> int:
         config = build({"data.cache_dir": str(home / "cache3"), "data.batch_size": BATCH})
         shapes, padding = shapes_and_padding(prepare(demo, config), config)
         good = shapes <= MOST_SHAPES and padding <= MOST_PADDING
-        print(
-            f"demo corpus ({voice}), batches of {BATCH}: {shapes} shapes, {padding:.1%} padding {'✅' if good else '❌'}"
-        )
+        print(f"demo corpus ({voice}): {shapes} shapes, {padding:.1%} padding {chr(9989) if good else chr(10060)}")
         if not good:
             failed.append("padding")
     return 1 if failed else 0

@@ -119,7 +119,7 @@ class DataConfig:
     batch_size: int = 16
     buckets: int = 6  # most batch shapes there may be
     static_shapes: bool = True
-    num_workers: int = 0  # 0: as many as there are cores
+    num_workers: int = 0  # 0: as many as there are cores to decode with, one to form batches with
     pipeline_buffer_size: int = 50
 
     def __post_init__(self) -> None:

@@ -4,10 +4,8 @@ In: a Pack and a Tokenizer.
 Out: a `tf.data.Dataset` of RawBatch on the CPU.
 """
 
-import itertools
-import os
-from collections.abc import Iterator, Sequence
-from functools import cached_property
+import functools
+from collections.abc import Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -52,7 +50,7 @@ class HostDataset:
         else:
             self.buckets = make_buckets(self.frames, lengths, config.data.buckets, config.data.batch_size, step)
 
-    @cached_property
+    @functools.cached_property
     def batches_per_epoch(self) -> int:
         return len(self.epoch_plan(0).buckets)
 
@@ -71,24 +69,24 @@ class HostDataset:
         size = self.config.data.batch_size
         real = clips[clips >= 0]
         rows = self.clips[np.resize(real, size)]
-        tokens = [self._text.ids(clip) for clip in rows]
+        lengths = self._text.lengths(rows)
         if self.config.data.static_shapes:
             width, frames = self.buckets[bucket].shape.text_tokens, self.buckets[bucket].shape.mel_frames
         else:
-            width, frames = max(map(len, tokens)), int(self.frames[real].max())
+            width, frames = int(lengths.max()), int(self.frames[real].max())
         waves = np.empty((size, frames * self.config.audio.hop_samples), np.int16)
-        padded = np.zeros((size, width), np.int32)
-        for row, clip in enumerate(rows):
+        tokens = np.zeros((size, width), np.int32)
+        for row, clip in enumerate(rows.tolist()):
             wave = self.pack.wave(clip)
             waves[row, : len(wave)] = wave
             waves[row, len(wave) :] = 0
-            padded[row, : len(tokens[row])] = tokens[row]
+            self._text.write(clip, tokens[row])
         records = self.pack.records[rows]
         return RawBatch(
             waves,
             np.ascontiguousarray(records["samples"]),
-            padded,
-            np.array([len(ids) for ids in tokens], np.int32),
+            tokens,
+            lengths,
             np.ascontiguousarray(records["speaker"]),
             (np.arange(size) < len(real)).astype(np.float32),
         )
@@ -104,27 +102,27 @@ class HostDataset:
             shuffle: False keeps each bucket in order of length.
         """
 
-        def plan() -> Iterator[tuple[np.int32, np.ndarray]]:
-            first, skip = divmod(start, self.batches_per_epoch)
-            for epoch in range(first, epochs) if epochs else itertools.count(first):
-                batches = self.epoch_plan(epoch, shuffle)
-                yield from zip(batches.buckets[skip:], batches.clips[skip:], strict=True)
-                skip = 0
+        per_epoch = self.batches_per_epoch
+        plan = functools.lru_cache(2)(lambda epoch: self.epoch_plan(epoch, shuffle))
+
+        def load(number: int) -> RawBatch:
+            epoch, place = divmod(int(number), per_epoch)
+            return self.assemble(plan(epoch).buckets[place], plan(epoch).clips[place])
 
         types = [tf.int16, tf.int32, tf.int32, tf.int32, tf.int32, tf.float32]
         size = self.config.data.batch_size
         shapes = [[size, None], [size], [size, None], [size], [size], [size]]
 
-        def load_in_graph(bucket: tf.Tensor, clips: tf.Tensor) -> RawBatch:
-            parts = tf.numpy_function(self.assemble, [bucket, clips], types)
+        def load_in_graph(number: tf.Tensor) -> RawBatch:
+            parts = tf.numpy_function(load, [number], types)
             return RawBatch(*[tf.ensure_shape(part, shape) for part, shape in zip(parts, shapes, strict=True)])
 
-        spec = (tf.TensorSpec([], tf.int32), tf.TensorSpec([size], tf.int32))
-        workers = self.config.data.num_workers or os.cpu_count() or 1
-        source = tf.data.Dataset.from_generator(plan, output_signature=spec)
-        return source.map(load_in_graph, num_parallel_calls=workers, deterministic=True).prefetch(
-            self.config.data.pipeline_buffer_size
-        )
+        # A batch is a few copies out of the page cache under Python's lock: one thread serves many times what a card
+        # can train on, and a second one would mostly wait for the first (benchmarks/data.py).
+        workers = self.config.data.num_workers or 1
+        numbers = tf.data.Dataset.range(start, epochs * per_epoch if epochs else tf.int64.max)
+        batches = numbers.map(load_in_graph, num_parallel_calls=workers, deterministic=True)
+        return batches.prefetch(self.config.data.pipeline_buffer_size)
 
 
 class _TokenTable:
@@ -133,24 +131,26 @@ class _TokenTable:
     def __init__(self, pack: Pack, tokenizer: Tokenizer):
         self._pack = pack
         self._parts = tokenizer.encode_symbols(pack.symbols)
+        self._first = [tokenizer.language_id(language) for language in pack.languages]
+        self._last = tokenizer.end_id
+        self._single: np.ndarray | None = None
         counts = np.array([len(part) for part in self._parts], np.int32)
-        self._counts = None if (counts == 1).all() else counts
-        self._single = np.array([part[0] for part in self._parts], np.int32) if self._counts is None else None
-        self._start = np.array([tokenizer.language_id(language) for language in pack.languages], np.int32)
-        self._end = tokenizer.end_id
+        if (counts == 1).all():
+            self._single = np.concatenate(self._parts)
+            self._lengths = pack.records["units"] + np.int32(2)
+        else:
+            sums = np.concatenate([[0], np.cumsum(counts[pack.units])])
+            first = pack.records["first_unit"]
+            self._lengths = (sums[first + pack.records["units"]] - sums[first] + 2).astype(np.int32)
 
     def lengths(self, clips: np.ndarray) -> np.ndarray:
-        """How many ids each clip has."""
-        records = self._pack.records
-        if self._counts is None:
-            return records["units"][clips] + 2
-        ends = np.cumsum(self._counts[self._pack.units])
-        sums = np.concatenate([[0], ends])
-        first = records["first_unit"][clips]
-        return (sums[first + records["units"][clips]] - sums[first] + 2).astype(np.int32)
+        """How many ids each clip has, int32."""
+        return self._lengths[clips]
 
-    def ids(self, clip: int) -> np.ndarray:
-        """Ids of a clip, int32; the language's symbol stands first."""
+    def write(self, clip: int, row: np.ndarray) -> None:
+        """Puts the ids of a clip into the beginning of a row; the language's symbol stands first."""
         units = self._pack.unit_numbers(clip)
-        body = self._single[units] if self._single is not None else np.concatenate([self._parts[u] for u in units])
-        return np.concatenate([[self._start[self._pack.records[clip]["language"]]], body, [self._end]])
+        ids = self._single[units] if self._single is not None else np.concatenate([self._parts[u] for u in units])
+        row[0] = self._first[self._pack.records[clip]["language"]]
+        row[1 : 1 + len(ids)] = ids
+        row[1 + len(ids)] = self._last

@@ -13,6 +13,7 @@ from myxtts.data.cache import learn_tokenizer, prepare, require_clips
 from myxtts.data.dataset import HostDataset
 from myxtts.data.pack import open_pack
 from myxtts.errors import RunError, UsageError
+from myxtts.text.tokenizer import Tokenizer
 
 RATE = 16000
 
@@ -176,6 +177,32 @@ def test_starting_in_the_middle_continues_the_same_order(corpus, tmp_path):
     whole = [raw.tokens.numpy().tolist() for raw in dataset.batches(epochs=2)]
     rest = [raw.tokens.numpy().tolist() for raw in dataset.batches(start=7, epochs=2)]
     assert whole[7:] == rest
+
+
+def test_a_model_that_lacks_a_sound_gets_its_stand_ins(corpus, tmp_path):
+    config = config_for(tmp_path, **{"data.batch_size": 8})
+    pack = prepare(corpus, config)
+    known = [symbol for symbol in pack.symbols if symbol != "dʒ"] + ["d", "ʒ"]
+    tokenizer = Tokenizer.learn([known], "phonemes", ["en"])
+    dataset = HostDataset(pack, tokenizer, config)
+    seen = {
+        tuple(raw.tokens[row, : int(raw.text_lengths[row])].numpy().tolist())
+        for raw in dataset.batches(epochs=1)
+        for row in range(8)
+    }
+    assert any("dʒ" in clip.units for clip in pack)
+    assert seen == {tuple(tokenizer.encode_units(clip.units, "en").tolist()) for clip in pack}
+
+
+@pytest.mark.parametrize("flag", [{"data.num_workers": 3}, {"data.pipeline_buffer_size": 1}])
+def test_workers_and_buffer_change_no_batch(corpus, tmp_path, flag):
+    def tokens(values: dict) -> list:
+        config = config_for(tmp_path, **{"data.batch_size": 4, **values})
+        pack = prepare(corpus, config)
+        dataset = HostDataset(pack, learn_tokenizer([pack], config), config)
+        return [raw.tokens.numpy().tolist() for raw in dataset.batches(epochs=2)]
+
+    assert tokens(flag) == tokens({})
 
 
 def test_padding_to_the_longest_clip_uses_less_room(corpus, tmp_path):

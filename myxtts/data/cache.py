@@ -51,12 +51,9 @@ def prepare(folder: Path, config: XTTSConfig, progress: Progress = lambda what, 
     """
     rows = read_manifest(folder, config.data)
     root = cache_root(config)
-    try:
-        root.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(f"cannot write the cache {root}: {error.strerror}; choose another with --cache-dir") from None
     workers = config.data.num_workers or os.cpu_count() or 1
     try:
+        root.mkdir(parents=True, exist_ok=True)
         paths = [row.path for row in rows if isinstance(row, Entry)]
         prints: list[Fingerprint] = []
         with Fingerprints(folder, root) as fingerprints:
@@ -71,6 +68,8 @@ def prepare(folder: Path, config: XTTSConfig, progress: Progress = lambda what, 
                     _remove_abandoned(root, folder, key)
                     unfinished = root / f".building-{_name(folder)}-{key}"
                     build_pack(unfinished, target, rows, prints, config, workers, progress)
+    except (PermissionError, NotADirectoryError, FileExistsError) as error:
+        raise UsageError(f"cannot write the cache {root}: {error.strerror}; choose another with --cache-dir") from None
     except OSError as error:
         free = shutil.disk_usage(root).free / 2**20
         raise RunError(

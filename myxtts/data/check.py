@@ -90,9 +90,9 @@ def read_clip(path: Path, config: XTTSConfig) -> tuple[np.ndarray, Source]:
 def decode(path: Path, config: XTTSConfig) -> tuple[np.ndarray, Source]:
     """Float32 mono at the file's own rate; a file far too long is not decoded."""
     longest = config.data.max_seconds + ROOM_SECONDS
-    if not path.is_file():
-        raise Reject("missing", f"no {path.name} (nor .flac, .ogg, .mp3)")
     try:
+        if not path.is_file():
+            raise Reject("missing", f"no {path.name} (nor .flac, .ogg, .mp3)")
         if path.stat().st_size == 0:
             raise Reject("empty", "the file has 0 bytes")
         if missing := missing_part(path):

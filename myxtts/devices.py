@@ -1,15 +1,26 @@
 """Which device prepares the data and which one trains. The only module that knows device names.
 
-In: what TensorFlow finds on this machine.
-Out: a DevicePlan whose names every other module passes on.
+In: the ids, limits and mode of a `DataConfig`; what NVML and TensorFlow find on this machine.
+Out: a `DevicePlan` whose names every other module passes on.
 """
 
 import ctypes
+import logging
 import os
 import sys
 import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from types import ModuleType
+from typing import Any
+
+from myxtts.config.config import DataConfig
+from myxtts.errors import RunError, UsageError
+
+VISIBLE, ORDER = "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"
+POLICY = "MYXTTS_DEVICE_POLICY"  # "explicit" makes an accidental copy between devices an error; tests set it
+_DEFAULTS = DataConfig()
 
 
 @dataclass(frozen=True)
@@ -18,6 +29,135 @@ class DevicePlan:
 
     data_device: str
     model_device: str
+    data_label: str = ""  # what a person calls it: a GPU's id, or the device's name
+    model_label: str = ""
+    pipeline: str = "buffered"  # sequential, buffered or split
+    virtual: int = 0
+
+    @property
+    def two_devices(self) -> bool:
+        return self.data_device != self.model_device
+
+
+# Before TensorFlow
+
+
+@dataclass(frozen=True)
+class FoundGpus:
+    """What NVML tells: each GPU's UUID in the order of nvidia-smi, and why there are none."""
+
+    uuids: tuple[str, ...]
+    reason: str = ""
+
+
+def find_gpus() -> FoundGpus:
+    """Counts the GPUs through the driver's own library, without TensorFlow."""
+    import pynvml
+
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError as error:
+        return FoundGpus((), f"NVIDIA driver: {error}")
+    try:
+        handles = [pynvml.nvmlDeviceGetHandleByIndex(i) for i in range(pynvml.nvmlDeviceGetCount())]
+        return FoundGpus(tuple(pynvml.nvmlDeviceGetUUID(handle) for handle in handles))
+    except pynvml.NVMLError as error:
+        return FoundGpus((), f"NVIDIA driver: {error}")
+    finally:
+        pynvml.nvmlShutdown()
+
+
+def check_request(data: DataConfig) -> None:
+    """Refuses settings that no machine could satisfy.
+
+    Raises:
+        UsageError: with what was found and what to type.
+    """
+    one, two = data.data_gpu, data.model_gpu
+    both = one >= 0 and two >= 0
+    if data.virtual_devices < 0 or data.virtual_devices > 64:
+        raise UsageError(f"--virtual-devices is {data.virtual_devices}; choose 1 to 64")
+    if (one >= 0) != (two >= 0):
+        given, missing = ("--data-gpu", "--model-gpu") if one >= 0 else ("--model-gpu", "--data-gpu")
+        raise UsageError(f"{given} {max(one, two)} needs {missing} too; give both ids, or neither to use one device")
+    if both and one == two:
+        raise UsageError(
+            f"--data-gpu and --model-gpu are both {one}; give two different ids, or neither to use one device"
+        )
+    if data.memory_isolation and not both:
+        raise UsageError("--enable-memory-isolation needs two GPUs; add --data-gpu 0 --model-gpu 1")
+    if data.memory_isolation and data.virtual_devices:
+        raise UsageError("--enable-memory-isolation needs GPUs; virtual devices share the computer's memory")
+    for name in ("data_gpu_memory", "model_gpu_memory"):
+        if getattr(data, name) != getattr(_DEFAULTS, name) and not data.memory_isolation:
+            raise UsageError(f"--{name.replace('_', '-')} needs --enable-memory-isolation")
+    if data.pipeline == "split" and not both:
+        raise UsageError("--pipeline split needs two devices; add --data-gpu 0 --model-gpu 1")
+    if both and data.virtual_devices and max(one, two) >= data.virtual_devices:
+        raise UsageError(
+            f"❌ Multi-GPU requires devices {one} and {two}, found {data.virtual_devices} virtual devices; "
+            f"type --virtual-devices {max(one, two) + 1}"
+        )
+
+
+def choose_visible(data_gpu: int, model_gpu: int, found: FoundGpus, preset: str | None) -> str:
+    """The value of CUDA_VISIBLE_DEVICES that makes the data GPU the first and the model GPU the second.
+
+    Ids are nvidia-smi's. A list that is already set (by a scheduler) keeps its say: an id that it leaves out is
+    refused. MIG slices have no ids in nvidia-smi; there an id is a place in the list.
+
+    Raises:
+        UsageError: too few GPUs, or one that is not there.
+    """
+    instead = "type --virtual-devices 2 to try it on the CPU, or leave both ids out to use one device"
+    entries = [entry.strip() for entry in preset.split(",") if entry.strip()] if preset is not None else None
+    if entries is None:
+        entries = [str(i) for i in range(len(found.uuids))]
+    if any(entry.startswith("MIG-") for entry in entries):
+        allowed = dict(enumerate(entries))
+    else:
+        allowed = {}
+        for entry in entries:
+            number = _gpu_number(entry, found)
+            if number is None:
+                break  # CUDA takes no notice of what stands behind an entry that it does not know
+            allowed.setdefault(number, entry)
+    where = f" (in {VISIBLE}={preset})" if preset is not None else ""
+    reason = f" ({found.reason})" if found.reason else ""
+    if len(allowed) < 2:
+        raise UsageError(f"❌ Multi-GPU requires at least 2 GPUs, found {len(allowed)}{where}{reason}; {instead}")
+    for flag, wanted in (("--data-gpu", data_gpu), ("--model-gpu", model_gpu)):
+        if wanted not in allowed:
+            ids = sorted(allowed)
+            raise UsageError(
+                f"{flag} {wanted}: no such GPU{where}; found {', '.join(map(str, ids))}; "
+                f"type --data-gpu {ids[0]} --model-gpu {ids[1]}"
+            )
+    return f"{allowed[data_gpu]},{allowed[model_gpu]}"
+
+
+def _gpu_number(entry: str, found: FoundGpus) -> int | None:
+    if entry.isdecimal():
+        return int(entry) if int(entry) < len(found.uuids) else None
+    matches = [number for number, uuid in enumerate(found.uuids) if uuid.startswith(entry)]
+    return matches[0] if len(matches) == 1 else None
+
+
+def select_gpus(data: DataConfig) -> None:
+    """Checks the request and, where two GPUs are asked for, makes just those two visible to TensorFlow.
+
+    Must run before TensorFlow is imported: it lists visible GPUs in physical order whatever it is told later.
+    """
+    check_request(data)
+    if data.data_gpu < 0 or data.virtual_devices:
+        return
+    visible = choose_visible(data.data_gpu, data.model_gpu, find_gpus(), os.environ.get(VISIBLE))
+    if "tensorflow" in sys.modules and os.environ.get(VISIBLE) != visible:
+        raise RunError("TensorFlow was imported before the GPUs were chosen; choose them first, or start anew")
+    os.environ[VISIBLE], os.environ[ORDER] = visible, "PCI_BUS_ID"
+
+
+# TensorFlow itself
 
 
 def import_tensorflow() -> ModuleType:
@@ -37,7 +177,13 @@ def import_tensorflow() -> ModuleType:
         finally:
             os.dup2(saved, 2)
             os.close(saved)
+    tensorflow.get_logger().addFilter(_is_news)
     return tensorflow
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """False for TensorFlow's advice on retracing: each bucket shape is traced once, and the traces are counted."""
+    return "triggered tf.function retracing" not in record.getMessage()
 
 
 def _keep_freed_memory() -> None:
@@ -54,8 +200,101 @@ def _keep_freed_memory() -> None:
         mallopt(top_pad, 64 << 20)
 
 
-def plan_devices() -> DevicePlan:
-    """Both roles on the first GPU, or on the CPU where there is none."""
+def plan_devices(data: DataConfig = _DEFAULTS) -> DevicePlan:
+    """Sets TensorFlow's devices up as asked and names the two roles.
+
+    Raises:
+        UsageError: the request cannot be met on this machine.
+        RunError: TensorFlow has already started with other devices.
+    """
+    select_gpus(data)
     tf = import_tensorflow()
-    name = "/GPU:0" if tf.config.list_physical_devices("GPU") else "/CPU:0"
-    return DevicePlan(name, name)
+    both = data.data_gpu >= 0
+    if data.virtual_devices:
+        names = [f"/CPU:{number}" for number in range(data.virtual_devices)]
+        _split_cpu(tf, data.virtual_devices)
+        one, two = (names[data.data_gpu], names[data.model_gpu]) if both else (names[0], names[0])
+        labels = one, two
+    else:
+        gpus = tf.config.list_physical_devices("GPU")
+        if both and len(gpus) != 2:
+            raise UsageError(f"❌ Multi-GPU requires at least 2 GPUs, found {len(gpus)} that TensorFlow can use")
+        _set_memory(tf, gpus, data)
+        one, two = ("/GPU:0", "/GPU:1") if both else ("/GPU:0", "/GPU:0") if gpus else ("/CPU:0", "/CPU:0")
+        labels = (str(data.data_gpu), str(data.model_gpu)) if both else (one, two)
+    pipeline = data.pipeline or ("split" if both else "buffered")
+    if pipeline == "buffered":  # both roles on the device that trains
+        one, labels = two, (labels[1], labels[1])
+    return DevicePlan(one, two, *labels, pipeline=pipeline, virtual=data.virtual_devices)
+
+
+def _split_cpu(tf: ModuleType, count: int) -> None:
+    """Makes `count` devices of the CPU, each with its share of the cores."""
+    if len(tf.config.list_logical_devices("CPU") if _has_started(tf) else []) == count:
+        return
+    cpu = tf.config.list_physical_devices("CPU")[0]
+    try:
+        tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * count)
+        tf.config.threading.set_intra_op_parallelism_threads(max(1, (os.cpu_count() or 1) // count))
+    except RuntimeError:
+        raise RunError(
+            "TensorFlow has already started with other devices; virtual devices need a new process"
+        ) from None
+
+
+def _has_started(tf: ModuleType) -> bool:
+    from tensorflow.python.eager import context  # no public name tells it
+
+    return context.context()._initialized
+
+
+def _set_memory(tf: ModuleType, gpus: list, data: DataConfig) -> None:
+    """Hard limits where asked for, else memory that grows."""
+    limits = (data.data_gpu_memory, data.model_gpu_memory) if data.memory_isolation else ()
+    try:
+        for gpu, limit in zip(gpus, limits, strict=False):
+            configuration = tf.config.LogicalDeviceConfiguration(memory_limit=limit)
+            tf.config.set_logical_device_configuration(gpu, [configuration])
+        for gpu in gpus if not limits else []:
+            tf.config.experimental.set_memory_growth(gpu, True)
+    except RuntimeError:
+        raise RunError("TensorFlow has already started; device memory must be set before that") from None
+
+
+@contextmanager
+def guarded_copies() -> Iterator[None]:
+    """Inside the block, in this thread, only `tf.identity` may move a tensor between devices, where tests ask for that.
+
+    TensorFlow's own construction code copies small constants, so building is not guarded; preparing and training are.
+    """
+    if os.environ.get(POLICY) != "explicit":
+        yield
+        return
+    experimental = import_tensorflow().config.experimental
+    before = experimental.get_device_policy()
+    experimental.set_device_policy("explicit")
+    try:
+        yield
+    finally:
+        experimental.set_device_policy(before)
+
+
+def require_on(device: str, tensors: Mapping[str, Any], what: str) -> None:
+    """Reads back where tensors or variables lie.
+
+    Raises:
+        RunError: one of them is elsewhere.
+    """
+    wanted = device.strip("/")
+    for name, tensor in tensors.items():
+        found = _where(tensor)
+        if not found.endswith(wanted):
+            raise RunError(f"{what}: {name} lies on {found or 'no device'}, it must be on {device}")
+
+
+def _where(tensor: Any) -> str:
+    value = getattr(tensor, "value", None)
+    if value is not None and not callable(value):  # a Keras variable
+        tensor = value
+    # `device` tells where an operation ran, `backing_device` where the memory is.
+    return getattr(tensor, "backing_device", None) or tensor.device

@@ -1,6 +1,6 @@
 """How a run looks: a live line on a terminal, ordinary log lines on a pipe.
 
-In: Metrics and Validation from the trainer; done/total from preparation.
+In: events from the trainer; done/total from preparation.
 Out: text on standard output.
 """
 
@@ -18,7 +18,7 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
-from myxtts.training.metrics import Metrics, Validation
+from myxtts.training.metrics import Event, Primed, Validation
 
 
 def clock_text(seconds: float) -> str:
@@ -28,8 +28,10 @@ def clock_text(seconds: float) -> str:
     return f"{hours}:{minute:02d}:{second:02d}" if hours else f"{minute}:{second:02d}"
 
 
-def event_line(event: Metrics | Validation) -> str:
+def event_line(event: Event) -> str:
     """The log line of the specification."""
+    if isinstance(event, Primed):
+        return "✅ Model training starting now"
     losses = " ".join(f"{name} {value:.3f}" for name, value in event.losses.items())
     if isinstance(event, Validation):
         return f"validation at step {event.step} | {losses}"
@@ -41,11 +43,11 @@ def event_line(event: Metrics | Validation) -> str:
 
 
 @contextmanager
-def training_display(console: Console) -> Iterator[Callable[[Metrics | Validation], None]]:
+def training_display(console: Console) -> Iterator[Callable[[Event], None]]:
     """Yields a function that shows each Metrics or Validation."""
     if not console.is_terminal:
 
-        def show_line(event: Metrics | Validation) -> None:
+        def show_line(event: Event) -> None:
             console.print(event_line(event), highlight=False, markup=False, soft_wrap=True)
 
         yield show_line
@@ -62,8 +64,8 @@ def training_display(console: Console) -> Iterator[Callable[[Metrics | Validatio
     with Progress(*columns, console=console) as progress:
         task = progress.add_task("train", total=1.0, step=0, loss="…", speed="…", wait="…", left="…")
 
-        def show(event: Metrics | Validation) -> None:
-            if isinstance(event, Validation):
+        def show(event: Event) -> None:
+            if isinstance(event, Validation | Primed):
                 progress.console.print(event_line(event), highlight=False, markup=False)
                 return
             progress.update(

@@ -5,9 +5,10 @@ Out: a namespace; settings are under their configuration key ("training.lr").
 """
 
 import argparse
+from collections.abc import Callable
 
 from myxtts import __version__
-from myxtts.config.config import LANGUAGES, MODEL_SIZES
+from myxtts.config.config import LANGUAGES, MODEL_SIZES, PIPELINES
 
 
 class _Parser(argparse.ArgumentParser):
@@ -23,7 +24,15 @@ def _speed(word: str) -> float:
     return float(word)
 
 
-def _setting(parser: argparse._ActionsContainer, flag: str, key: str, kind: type, help: str, **more: object) -> None:
+def _gpu(word: str) -> int:
+    if not word.isdecimal():
+        raise argparse.ArgumentTypeError(f"{word} is no GPU id; give a number as in nvidia-smi")
+    return int(word)
+
+
+def _setting(
+    parser: argparse._ActionsContainer, flag: str, key: str, kind: Callable, help: str, **more: object
+) -> None:
     parser.add_argument(flag, dest=key, type=kind, default=argparse.SUPPRESS, help=help, **more)  # type: ignore[arg-type]
 
 
@@ -38,6 +47,64 @@ def _data_settings(parser: argparse.ArgumentParser) -> None:
     _setting(parser, "--max-seconds", "data.max_seconds", float, "longest speech to accept (15)", metavar="X")
     _setting(parser, "--min-clips", "data.min_clips", int, "fewest good clips to go on with", metavar="N")
     parser.add_argument("--config", metavar="FILE", help="YAML file with settings; flags win over it")
+
+
+def _device_settings(parser: argparse.ArgumentParser) -> None:
+    devices = parser.add_argument_group("devices (neither id: one device does both)")
+    _setting(devices, "--data-gpu", "data.data_gpu", _gpu, "GPU that prepares the data, as in nvidia-smi", metavar="ID")
+    _setting(devices, "--model-gpu", "data.model_gpu", _gpu, "GPU that trains", metavar="ID")
+    _setting(
+        devices,
+        "--virtual-devices",
+        "data.virtual_devices",
+        int,
+        "parts of the CPU that stand in for GPUs",
+        metavar="N",
+    )
+    devices.add_argument(
+        "--enable-memory-isolation",
+        dest="data.memory_isolation",
+        action="store_const",
+        const=True,
+        default=argparse.SUPPRESS,
+        help="a hard memory limit for each of the two GPUs",
+    )
+    for role, megabytes in (("data", 8192), ("model", 16384)):
+        _setting(
+            devices,
+            f"--{role}-gpu-memory",
+            f"data.{role}_gpu_memory",
+            int,
+            f"that limit for the {role} GPU (default {megabytes})",
+            metavar="MB",
+        )
+
+
+def _pipeline_settings(parser: argparse._ActionsContainer) -> None:
+    _setting(
+        parser,
+        "--pipeline",
+        "data.pipeline",
+        str,
+        "split (default with two devices), buffered (default with one), sequential: without overlap",
+        choices=PIPELINES,
+    )
+    _setting(
+        parser,
+        "--model-start-delay",
+        "data.model_start_delay",
+        float,
+        "shortest wait for the data before the first step with two devices (default 2)",
+        metavar="S",
+    )
+    _setting(
+        parser,
+        "--stall-timeout",
+        "data.stall_timeout",
+        float,
+        "end a run that gets no data for so long (default 120)",
+        metavar="S",
+    )
 
 
 def _add_train(commands: argparse._SubParsersAction) -> None:
@@ -70,6 +137,8 @@ def _add_train(commands: argparse._SubParsersAction) -> None:
             flag, dest="data.static_shapes", action="store_const", const=value, default=argparse.SUPPRESS, help=words
         )
     _data_settings(train)
+    _pipeline_settings(data)
+    _device_settings(train)
     model = train.add_argument_group("model and optimisation")
     _setting(model, "--model-size", "model.size", str, "preset (default tiny)", choices=tuple(MODEL_SIZES))
     _setting(model, "--lr", "training.lr", float, "peak learning rate", metavar="X")

@@ -10,10 +10,12 @@ from pathlib import Path
 
 from rich.console import Console
 
+from myxtts.cli.devices import configured_lines, model_lines, pipeline_lines
 from myxtts.cli.display import clock_text, training_display
 from myxtts.cli.prepare import prepare_and_report
 from myxtts.cli.settings import configure, describe, make_folder
 from myxtts.data.cache import require_clips
+from myxtts.devices import plan_devices, select_gpus
 from myxtts.errors import RunError, UsageError
 from myxtts.training.metrics import Summary
 
@@ -36,27 +38,30 @@ def run(options: argparse.Namespace) -> int:
             raise UsageError(f"{run_folder} holds another run than {resume}; choose another --checkpoint-dir")
     if run_folder.exists() and not run_folder.is_dir():
         raise UsageError(f"{run_folder} is a file; choose another --checkpoint-dir")
+    select_gpus(config.data)
     console = Console()
-    for line in describe(config, origin):
-        console.print(f"   {line}", highlight=False, markup=False, soft_wrap=True)
+
+    def say(*lines: str) -> None:
+        for line in lines:
+            console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+    say(*(f"   {line}" for line in describe(config, origin)))
     require_clips(prepare_and_report(Path(config.data.train_data), config, console), config)
     if config.data.val_data and not len(prepare_and_report(Path(config.data.val_data), config, console)):
         raise RunError(f"{config.data.val_data}: no clip can be used for validation")
 
     make_folder(run_folder, "choose another --checkpoint-dir")
 
-    from myxtts.devices import import_tensorflow
-
-    import_tensorflow()
+    plan = plan_devices(config.data)
+    say(*configured_lines(plan, config.data), *pipeline_lines(plan, config.data), *model_lines(plan))
     from myxtts.training.trainer import XTTSTrainer
 
     trainer = XTTSTrainer(config, resume_checkpoint=resume)
-    console.print(f"Creating model on device: {trainer.devices.model_device}", highlight=False, markup=False)
+    if plan.two_devices:
+        say(f"🕐 Multi-GPU Mode: Waiting {config.data.model_start_delay:.1f}s for data pipeline to warm up...")
     with stop_on_signals() as (stop, received), training_display(console) as show:
         summary = trainer.train(show, stop)
-    for line in summary_lines(summary):
-        console.print(line, highlight=False, markup=False, soft_wrap=True)
-    console.print(f"✅ Saved in {run_folder / 'latest'}", highlight=False, markup=False, soft_wrap=True)
+    say(*summary_lines(summary), f"✅ Saved in {run_folder / 'latest'}")
     return 128 + received[0] if received else 0
 
 

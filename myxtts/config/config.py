@@ -30,6 +30,7 @@ MODEL_SIZES: dict[str, dict[str, Any]] = {
     },
 }
 
+PIPELINES = ("sequential", "buffered", "split")
 LANGUAGES = ("en", "fa", "es", "fr", "de", "it", "pt", "pl", "tr", "ru", "nl", "cs", "ar", "zh", "ja", "hu", "ko", "hi")
 
 
@@ -121,6 +122,15 @@ class DataConfig:
     static_shapes: bool = True
     num_workers: int = 0  # 0: as many as there are cores to decode with, one to form batches with
     pipeline_buffer_size: int = 50
+    data_gpu: int = -1  # as nvidia-smi numbers them; both or neither, -1 is neither
+    model_gpu: int = -1
+    virtual_devices: int = 0  # parts of the CPU that stand in for GPUs
+    memory_isolation: bool = False
+    data_gpu_memory: int = 8192  # MB, with memory_isolation
+    model_gpu_memory: int = 16384
+    pipeline: str = ""  # sequential, buffered or split; empty: split with two devices, buffered with one
+    model_start_delay: float = 2.0  # shortest wait before the first step with two devices, seconds
+    stall_timeout: float = 120.0  # seconds without a batch after which a run ends
 
     def __post_init__(self) -> None:
         _require(
@@ -130,6 +140,14 @@ class DataConfig:
             self.front_end in ("phonemes", "characters"),
             f"data.front_end is {self.front_end!r}; choose phonemes or characters",
         )
+        _require(
+            self.pipeline in ("", *PIPELINES), f"data.pipeline is {self.pipeline!r}; choose {', '.join(PIPELINES)}"
+        )
+        _require(
+            self.model_start_delay >= 0, f"data.model_start_delay is {self.model_start_delay}; it cannot be negative"
+        )
+        for name in ("stall_timeout", "data_gpu_memory", "model_gpu_memory"):
+            _require(getattr(self, name) > 0, f"data.{name} is {getattr(self, name)}; it must be positive")
         for name in ("batch_size", "buckets", "pipeline_buffer_size", "min_clips"):
             _require(getattr(self, name) > 0, f"data.{name} is {getattr(self, name)}; it must be positive")
         _require(

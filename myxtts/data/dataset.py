@@ -64,6 +64,12 @@ class HostDataset:
         shuffler = np.random.default_rng([self.config.training.seed, epoch]) if shuffle else None
         return plan_epoch(self.buckets, shuffler, largest_first=epoch == 0)
 
+    def names(self, number: int, shuffle: bool = True) -> list[str]:
+        """The ids of the clips of the `number`-th batch, counted from the beginning of epoch 0."""
+        epoch, place = divmod(number, self.batches_per_epoch)
+        clips = self.epoch_plan(epoch, shuffle).clips[place]
+        return [self.pack[int(self.clips[clip])].id for clip in clips if clip >= 0]
+
     def assemble(self, bucket: int, clips: np.ndarray) -> RawBatch:
         """One padded batch; a short one is filled with its own first clips at weight 0."""
         size = self.config.data.batch_size

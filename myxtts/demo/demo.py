@@ -22,7 +22,7 @@ from myxtts.config.load import build
 from myxtts.demo.corpus import Corpus
 from myxtts.demo.page import Pair, Sound, make_page
 from myxtts.inference.synthesizer import Synthesizer
-from myxtts.training.metrics import Metrics, Summary, Validation
+from myxtts.training.metrics import Event, Metrics, Summary, Validation
 from myxtts.training.trainer import XTTSTrainer
 
 SHOWN = 6  # unseen sentences on the page
@@ -64,20 +64,20 @@ def demo_config(folder: Path, minutes: float, seed: int) -> XTTSConfig:
 class Recorder:
     """Passes events on and keeps what the page shows."""
 
-    def __init__(self, show: Callable[[Metrics | Validation], None]):
+    def __init__(self, show: Callable[[Event], None]):
         self._show = show
         self.curve: list[tuple[float, float]] = []
         self.validation: Validation | None = None
 
-    def __call__(self, event: Metrics | Validation) -> None:
+    def __call__(self, event: Event) -> None:
         if isinstance(event, Metrics):
             self.curve.append((event.seconds / 60, event.losses["mel"]))
-        else:
+        elif isinstance(event, Validation):
             self.validation = event
         self._show(event)
 
 
-def train(config: XTTSConfig, show: Callable[[Metrics | Validation], None]) -> tuple[Summary, Recorder]:
+def train(config: XTTSConfig, show: Callable[[Event], None]) -> tuple[Summary, Recorder]:
     """Trains from nothing; an earlier run of the demo is replaced."""
     shutil.rmtree(config.training.checkpoint_dir, ignore_errors=True)
     recorder = Recorder(show)

@@ -1,34 +1,68 @@
 """Dataset, features and transfer joined: an iterator of batches on the model device.
 
-In: a `tf.data.Dataset` of RawBatch, a Featurizer and a DevicePlan.
-Out: Batch objects on the model device, prepared by a thread of their own while the model trains.
+In: a source of RawBatch, a Featurizer and a DevicePlan.
+Out: Batch objects on the model device; unless the plan is sequential, a thread of its own prepares them ahead.
 """
 
 import threading
+import time
 from collections.abc import Iterator
-from typing import Self
+from contextlib import contextmanager
+from typing import Protocol, Self
 
 import tensorflow as tf
 
 from myxtts.batch import Batch, RawBatch
-from myxtts.devices import DevicePlan
+from myxtts.devices import DevicePlan, guarded_copies, require_on
+from myxtts.errors import RunError
 from myxtts.pipeline.clock import StageClock
 from myxtts.pipeline.featurize import Featurizer
-from myxtts.pipeline.transfer import BoundedBuffer, Closed
+from myxtts.pipeline.stage import naming_stage, some
+from myxtts.pipeline.transfer import BoundedBuffer, Closed, Stalled
 
-SLOTS = 3  # batches that may wait, ready, on the model device
+SLOTS = 3  # batches that may wait, ready, on the model device: one being prepared, one ready, one training
+STALL_SECONDS = 120.0
+LEAVE_SECONDS = 5.0
+
+
+class Source(Protocol):
+    """What a feed draws from; a HostDataset is one."""
+
+    def batches(self, start: int, epochs: int, shuffle: bool) -> tf.data.Dataset: ...
+
+    def names(self, number: int, shuffle: bool) -> list[str]: ...
 
 
 class Feed:
-    """Use it as a context manager: leaving it ends the thread, however far the iteration has come."""
+    """Use it as a context manager: leaving it ends the thread, however far the iteration has come.
+
+    Args:
+        source: where the batches come from.
+        featurizer: RawBatch to Batch.
+        devices: which device prepares, which one trains, and whether the two overlap.
+        clock: told how long each stage took.
+        start: number of the first batch.
+        epochs: where to end; 0 means never.
+        shuffle: as in `HostDataset.batches`.
+        stall_seconds: how long the source may give nothing before that is an error.
+    """
 
     def __init__(
-        self, batches: tf.data.Dataset, featurizer: Featurizer, devices: DevicePlan, clock: StageClock, start: int = 0
+        self,
+        source: Source,
+        featurizer: Featurizer,
+        devices: DevicePlan,
+        clock: StageClock,
+        start: int = 0,
+        epochs: int = 0,
+        shuffle: bool = True,
+        stall_seconds: float = STALL_SECONDS,
     ):
-        self._batches, self._featurizer, self._devices = batches, featurizer, devices
-        self._clock, self._number = clock, start
+        self._source, self._featurizer, self._devices, self._clock = source, featurizer, devices, clock
+        self._start, self._epochs, self._shuffle, self._stall_seconds = start, epochs, shuffle, stall_seconds
         self._buffer: BoundedBuffer[Batch] = BoundedBuffer(SLOTS)
-        self._thread = threading.Thread(target=self._produce, name="feed", daemon=True)
+        self._at = "load", start
+        self._thread: threading.Thread | None = None
 
     @property
     def ready(self) -> int:
@@ -36,38 +70,87 @@ class Feed:
         return len(self._buffer)
 
     def __enter__(self) -> Self:
-        self._thread.start()
+        if self._devices.pipeline != "sequential":
+            self._thread = threading.Thread(target=self._produce, name="feed", daemon=True)
+            self._thread.start()
         return self
 
     def __exit__(self, *_error: object) -> None:
         self._buffer.close()
-        self._thread.join()
+        if self._thread is not None:
+            self._thread.join(LEAVE_SECONDS)  # a source that hangs cannot be ended; its thread dies with the process
+            self._buffer.clear()
+
+    def wait_until_primed(self, shortest_seconds: float, batches: int = SLOTS) -> float:
+        """Waits at least so long and until the buffer is full (or all there is); returns the seconds waited.
+
+        An error of the producer is left for the first batch to raise.
+        """
+        begin = time.perf_counter()
+        if self._thread is not None:
+            self._buffer.wait_for(batches, self._stall_seconds)
+            time.sleep(max(0.0, shortest_seconds - (time.perf_counter() - begin)))
+        return time.perf_counter() - begin
 
     def __iter__(self) -> Iterator[Batch]:
+        if self._thread is None:
+            with self._clock.time("wait"):
+                source = self._prepare_all()
+            while True:
+                with self._clock.time("wait"):
+                    batch = next(source, None)
+                if batch is None:
+                    return
+                yield batch
         while True:
             with self._clock.time("wait"):
                 try:
-                    batch = self._buffer.get()
+                    batch = self._buffer.get(self._stall_seconds)
                 except Closed:
                     return
+                except Stalled:
+                    stage, number = self._at
+                    raise RunError(
+                        f"{stage} has given nothing for {self._stall_seconds:g} s (batch {number}, clips "
+                        f"{some(self._names(number))}); does the disk answer? Wait longer with --stall-timeout"
+                    ) from None
             yield batch
 
     def _produce(self) -> None:
         try:
-            source = iter(self._batches)
-            while True:
-                with self._clock.time("load"):
-                    raw: RawBatch | None = next(source, None)
-                if raw is None:
-                    break
-                with self._clock.time("preprocess"), tf.device(self._devices.data_device):
-                    batch = self._featurizer(raw, tf.constant([self._number, self._featurizer.seed]))
-                with self._clock.time("transfer"), tf.device(self._devices.model_device):
-                    batch = Batch(*[tf.identity(part) for part in batch])
-                self._number += 1
+            for batch in self._prepare_all():
                 self._buffer.put(batch)
             self._buffer.close()
         except Closed:
             pass
         except BaseException as error:  # handed to the training thread, which raises it
             self._buffer.close(error)
+
+    def _prepare_all(self) -> Iterator[Batch]:
+        source = iter(self._source.batches(self._start, self._epochs, self._shuffle))
+        number = self._start
+        while True:
+            with self._stage("load", number):
+                raw: RawBatch | None = next(source, None)
+            if raw is None:
+                return
+            with self._stage("preprocess", number), tf.device(self._devices.data_device), guarded_copies():
+                moved = RawBatch(*[tf.identity(part) for part in raw])
+                batch = self._featurizer(moved, tf.constant([number, self._featurizer.seed]))
+                require_on(self._devices.data_device, {"mel": batch.mel}, "features")
+            # The copy is issued here and not by the training thread: it waits for what is queued on the receiver.
+            with self._stage("transfer", number), tf.device(self._devices.model_device), guarded_copies():
+                batch = Batch(*[tf.identity(part) for part in batch])
+                # Whole numbers live in host memory even on a GPU; the two large tensors tell.
+                require_on(self._devices.model_device, {"mel": batch.mel, "reference": batch.reference}, "batch")
+            yield batch
+            number += 1
+
+    @contextmanager
+    def _stage(self, stage: str, number: int) -> Iterator[None]:
+        self._at = stage, number
+        with self._clock.time(stage), naming_stage(stage, number, lambda: self._names(number)):
+            yield
+
+    def _names(self, number: int) -> list[str]:
+        return self._source.names(number, self._shuffle)

@@ -15,6 +15,10 @@ class Closed(Exception):
     """The other side has gone; there is nothing more to do."""
 
 
+class Stalled(Exception):
+    """Nothing came for too long."""
+
+
 class BoundedBuffer(Generic[Item]):
     """A few slots; `put` waits while they are full, `get` while they are empty, and `close` wakes both."""
 
@@ -36,15 +40,30 @@ class BoundedBuffer(Generic[Item]):
             self._items.append(item)
             self._changed.notify_all()
 
-    def get(self) -> Item:
-        """The next item; once the buffer is closed and empty, the producer's error or `Closed`."""
+    def wait_for(self, count: int, seconds: float) -> None:
+        """Waits until so many items are there, or no more will come, or the time is over."""
         with self._changed:
-            self._changed.wait_for(lambda: self._closed or self._items)
+            self._changed.wait_for(lambda: self._closed or len(self._items) >= min(count, self.slots), seconds)
+
+    def get(self, seconds: float | None = None) -> Item:
+        """The next item; once the buffer is closed and empty, the producer's error or `Closed`.
+
+        Raises:
+            Stalled: nothing came for so many seconds.
+        """
+        with self._changed:
+            if not self._changed.wait_for(lambda: self._closed or self._items, seconds):
+                raise Stalled
             if self._items:
                 item = self._items.popleft()
                 self._changed.notify_all()
                 return item
             raise self._error or Closed
+
+    def clear(self) -> None:
+        """Lets go of what nobody will take."""
+        with self._changed:
+            self._items.clear()
 
     def close(self, error: BaseException | None = None) -> None:
         """No more items will come; what is already there can still be taken."""

@@ -24,7 +24,7 @@ _SCRIPTS = {
     "fa": ("ARABIC",), "ar": ("ARABIC",), "ru": ("CYRILLIC",), "zh": ("CJK", "IDEOGRAPHIC"), "ko": ("HANGUL",),
     "ja": ("HIRAGANA", "KATAKANA", "CJK", "IDEOGRAPHIC"), "hi": ("DEVANAGARI",),
 }  # fmt: skip
-_SILENT = frozenset("\"'()[]{}*_~^|\\/¿¡·・‧「」『』〈〉《》【】〔〕〜～" + ZWNJ)
+_SILENT = frozenset("\"'()[]{}<>*_~^|\\/¿¡·・‧「」『』〈〉《》【】〔〕〜～" + ZWNJ)
 _MARKS = re.compile("[\u064b-\u0655\u0670\u0900-\u097f]")
 
 

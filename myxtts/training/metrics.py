@@ -36,6 +36,17 @@ class Validation:
 
 
 @dataclass(frozen=True)
+class Primed:
+    """The buffer between two devices was filled before the first step."""
+
+    seconds: float
+    batches: int
+
+
+Event = Metrics | Validation | Primed
+
+
+@dataclass(frozen=True)
 class Summary:
     """How the run went, for the report at its end."""
 

@@ -45,6 +45,12 @@ class TrainStep:
         self._update(gradient, rate)
         return losses
 
+    def variables(self) -> dict[str, tf.Variable]:
+        """Every variable of model, optimizer and moving average by name."""
+        model = {f"model/{v.path}": v for v in self.model.variables}
+        optimizer = {f"optimizer/{v.path}": v for v in self.optimizer.variables}
+        return {**model, **optimizer, "weights": self.weights, "average": self.average}
+
     @contextmanager
     def averaged(self) -> Iterator[None]:
         """Inside the block the model has its averaged weights."""

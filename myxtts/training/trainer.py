@@ -8,6 +8,8 @@ import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 
 import keras
@@ -20,21 +22,22 @@ from myxtts.config.config import XTTSConfig
 from myxtts.config.load import differences
 from myxtts.data.cache import learn_tokenizer, prepare, require_clips
 from myxtts.data.dataset import HostDataset
-from myxtts.devices import DevicePlan, plan_devices
+from myxtts.devices import guarded_copies, plan_devices, require_on
 from myxtts.errors import RunError, UsageError
 from myxtts.models.layers import unstack_frames
 from myxtts.models.xtts import XTTS
 from myxtts.pipeline.clock import StageClock
 from myxtts.pipeline.featurize import Featurizer
 from myxtts.pipeline.feed import SLOTS, Feed
+from myxtts.pipeline.stage import naming_stage
 from myxtts.training.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from myxtts.training.logbook import Logbook
-from myxtts.training.metrics import Metrics, Summary, Validation
+from myxtts.training.metrics import Event, Metrics, Primed, Summary, Validation
 from myxtts.training.optimizer import learning_rate
 from myxtts.training.pace import Pace
 from myxtts.training.step import EvaluateStep, FlatStart, TrainStep
 
-Show = Callable[[Metrics | Validation], None]
+Show = Callable[[Event], None]
 
 
 class XTTSTrainer:
@@ -55,8 +58,8 @@ class XTTSTrainer:
         model_device: str | None = None,
     ):
         self.config = config
-        plan = plan_devices()
-        self.devices = DevicePlan(plan.data_device, model_device or plan.model_device)
+        plan = plan_devices(config.data)
+        self.devices = replace(plan, model_device=model_device) if model_device else plan
         keras.utils.set_random_seed(config.training.seed)
         resumed = read_checkpoint(resume_checkpoint) if resume_checkpoint else None
         if resumed:
@@ -73,6 +76,7 @@ class XTTSTrainer:
             self.model = model or XTTS(config.model, len(self.tokenizer.symbols), config.audio.n_mels)
             self.model.create_variables()
             self.step = TrainStep(self.model, config.training)
+        require_on(self.devices.model_device, self.step.variables(), "the model")
         self.evaluate = EvaluateStep(self.model, config.training)
         self.steps_done = self.batches_done = 0
         self.seconds_done = 0.0
@@ -111,6 +115,15 @@ class XTTSTrainer:
 
     # The loop
 
+    def _feed(
+        self, dataset: HostDataset, clock: StageClock, start: int = 0, epochs: int = 0, shuffle: bool = True
+    ) -> Feed:
+        stall = self.config.data.stall_timeout
+        return Feed(dataset, self.featurizer, self.devices, clock, start, epochs, shuffle, stall)
+
+    def _training_stage(self) -> AbstractContextManager[None]:
+        return naming_stage("train", self.batches_done, lambda: self.train_set.names(self.batches_done))
+
     def train(self, show: Show = lambda _: None, stop: threading.Event | None = None) -> Summary:
         """Runs until the first limit is reached or `stop` is set; either way ends with a checkpoint."""
         config, clock = self.config.training, StageClock()
@@ -119,16 +132,14 @@ class XTTSTrainer:
             raise UsageError(
                 f"the run is complete at step {self.steps_done}; raise its limit (--max-steps, --epochs, --max-minutes)"
             )
-        batches = self.train_set.batches(start=self.batches_done, epochs=config.epochs)
-        with (
-            Logbook(run, show) as logbook,
-            Feed(batches, self.featurizer, self.devices, clock, self.batches_done) as feed,
-        ):
+        with Logbook(run, show) as logbook, self._feed(self.train_set, clock, self.batches_done, config.epochs) as feed:
+            if self.devices.two_devices:
+                show(Primed(feed.wait_until_primed(self.config.data.model_start_delay), feed.ready))
             for batch in self._flat_start_first(iter(feed)):
                 begin = time.perf_counter()
                 rate = learning_rate(config, self.steps_done, self.progress(pace.seconds))
                 guidance = max(0.0, 1.0 - self.steps_done / config.guide_steps) if config.guide_steps else 0.0
-                with tf.device(self.devices.model_device):
+                with self._training_stage(), tf.device(self.devices.model_device), guarded_copies():
                     results = self.step(batch, tf.constant(rate, tf.float32), tf.constant(guidance, tf.float32))
                 self.steps_done += 1
                 self.batches_done += 1
@@ -192,8 +203,7 @@ class XTTSTrainer:
         """Losses of the averaged weights on the held-out clips; True when they are the best so far."""
         assert self.val_set is not None
         results, weights, shown = [], [], None
-        batches = self.val_set.batches(epochs=1, shuffle=False)
-        with self.step.averaged(), Feed(batches, self.featurizer, self.devices, StageClock()) as feed:
+        with self.step.averaged(), self._feed(self.val_set, StageClock(), epochs=1, shuffle=False) as feed:
             for batch in feed:
                 with tf.device(self.devices.model_device):
                     losses, output = self.evaluate(batch, tf.constant(0.0))

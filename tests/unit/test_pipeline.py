@@ -1,6 +1,6 @@
-import itertools
 import threading
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,10 +8,12 @@ import tensorflow as tf
 
 from myxtts.batch import RawBatch
 from myxtts.config.load import build
-from myxtts.devices import plan_devices
+from myxtts.devices import DevicePlan, plan_devices
+from myxtts.errors import RunError
 from myxtts.pipeline.clock import StageClock
 from myxtts.pipeline.featurize import Featurizer
-from myxtts.pipeline.feed import Feed
+from myxtts.pipeline.feed import SLOTS, Feed
+from myxtts.pipeline.stage import StageError
 from myxtts.pipeline.transfer import BoundedBuffer, Closed
 
 CONFIG = build({"model.reference_frames": 32})
@@ -101,37 +103,89 @@ def test_features_past_the_end_are_zero_and_lengths_are_whole_steps():
         assert not batch.mel[row, length:].numpy().any() and batch.mel[row, :length].numpy().any()
 
 
-def dataset(count: int) -> tf.data.Dataset:
-    return tf.data.Dataset.from_tensors(raw_batch(64)).repeat(count)
+class Repeated:
+    """The same batch so many times; a fault or a pause where a test wants one."""
+
+    def __init__(self, count: int, fault_at: int = -1, pause_at: int = -1):
+        self._count, self._fault_at, self._pause_at = count, fault_at, pause_at
+
+    def batches(self, start: int = 0, epochs: int = 0, shuffle: bool = True) -> tf.data.Dataset:
+        batch = tuple(raw_batch(64))
+
+        def give():
+            for number in range(start, self._count):
+                if number == self._fault_at:
+                    raise ValueError("the disk is broken")
+                if number == self._pause_at:
+                    time.sleep(3)
+                yield batch
+
+        spec = tuple(tf.TensorSpec(part.shape, part.dtype) for part in batch)
+        return tf.data.Dataset.from_generator(give, output_signature=spec).map(lambda *parts: RawBatch(*parts))
+
+    def names(self, number: int, shuffle: bool = True) -> list[str]:
+        return [f"clip-{number}-{row}" for row in range(6)]
 
 
 def feed_threads() -> list[threading.Thread]:
     return [thread for thread in threading.enumerate() if thread.name == "feed"]
 
 
-def test_feed_yields_everything_in_order_and_ends():
-    with Feed(dataset(7), Featurizer(CONFIG), plan_devices(), StageClock()) as feed:
+def plan(pipeline: str = "buffered") -> DevicePlan:
+    return replace(plan_devices(), pipeline=pipeline)
+
+
+@pytest.mark.parametrize("pipeline", ["sequential", "buffered"])
+def test_feed_yields_everything_in_order_and_ends(pipeline):
+    with Feed(Repeated(7), Featurizer(CONFIG), plan(pipeline), StageClock()) as feed:
+        assert len(feed_threads()) == (pipeline == "buffered")
         assert len(list(feed)) == 7
     assert not feed_threads()
 
 
 def test_abandoning_the_feed_ends_its_thread():
-    with Feed(dataset(1000), Featurizer(CONFIG), plan_devices(), StageClock()) as feed:
+    with Feed(Repeated(1000), Featurizer(CONFIG), plan(), StageClock()) as feed:
         next(iter(feed))
-    assert not feed_threads()
+    assert not feed_threads() and feed.ready == 0
 
 
-def test_an_error_while_loading_reaches_the_training_thread():
-    def broken():
-        yield from itertools.repeat(tuple(raw_batch(64)), 2)
-        raise ValueError("clip 7 is broken")
+class Faulty(Featurizer):
+    def __call__(self, raw, seed):
+        if int(seed[0]) == 3:
+            raise FloatingPointError("no such number")
+        return super().__call__(raw, seed)
 
-    spec = tuple(tf.TensorSpec(part.shape, part.dtype) for part in raw_batch(64))
-    source = tf.data.Dataset.from_generator(broken, output_signature=spec).map(lambda *parts: RawBatch(*parts))
+
+@pytest.mark.parametrize("pipeline", ["sequential", "buffered"])
+@pytest.mark.parametrize(
+    ("source", "featurizer", "words"),
+    [
+        (Repeated(9, fault_at=3), Featurizer(CONFIG), "load failed on batch 3 .*ValueError: the disk is broken"),
+        (Repeated(9), Faulty(CONFIG), "preprocess failed on batch 3 .*FloatingPointError: no such number"),
+    ],
+)
+def test_an_error_names_its_stage_batch_and_clips(pipeline, source, featurizer, words):
     begin = time.perf_counter()
     with (
-        pytest.raises(tf.errors.OpError, match="clip 7 is broken"),
-        Feed(source, Featurizer(CONFIG), plan_devices(), StageClock()) as feed,
+        pytest.raises(StageError, match=words) as caught,
+        Feed(source, featurizer, plan(pipeline), StageClock()) as feed,
     ):
         list(feed)
+    assert "clip-3-0, clip-3-1" in str(caught.value) and "\n" not in str(caught.value)
     assert time.perf_counter() - begin < 20 and not feed_threads()
+
+
+def test_a_stalled_source_is_reported_and_not_waited_for():
+    begin = time.perf_counter()
+    with (
+        pytest.raises(RunError, match=r"load has given nothing for 0.5 s \(batch 2, clips clip-2-0"),
+        Feed(Repeated(9, pause_at=2), Featurizer(CONFIG), plan(), StageClock(), stall_seconds=0.5) as feed,
+    ):
+        list(feed)
+    assert time.perf_counter() - begin < 10
+
+
+def test_a_primed_feed_has_waited_and_is_full():
+    with Feed(Repeated(9), Featurizer(CONFIG), plan(), StageClock()) as feed:
+        assert feed.wait_until_primed(0.3) >= 0.3
+        assert feed.ready == SLOTS

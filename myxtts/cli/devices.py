@@ -1,0 +1,61 @@
+"""The status lines that tell which device does what.
+
+In: a DevicePlan.
+Out: lines of text; what is not so is not said.
+"""
+
+from myxtts.config.config import DataConfig
+from myxtts.devices import DevicePlan
+
+
+def configured_lines(plan: DevicePlan, data: DataConfig) -> list[str]:
+    """After the devices were set up; nothing for a single one."""
+    if not plan.two_devices:
+        return []
+    device = (lambda label: label) if plan.virtual else (lambda label: f"GPU {label}")
+    memory = [f"   Configured memory growth for {role} GPU" for role in ("data", "model")]
+    if data.memory_isolation:
+        limits = (("data", data.data_gpu_memory), ("model", data.model_gpu_memory))
+        memory = [f"   Set memory limit for {role} GPU: {megabytes} MB" for role, megabytes in limits]
+    if plan.virtual:
+        memory = [f"   Virtual devices: {plan.virtual} parts of the CPU stand in for GPUs"]
+    return [
+        "🎯 Configuring Multi-GPU Mode...",
+        f"   Data Processing GPU: {plan.data_label}",
+        f"   Model Training GPU: {plan.model_label}",
+        f"   Set visible devices: {device(plan.data_label)} and {device(plan.model_label)}",
+        *memory,
+        "✅ Multi-GPU configuration completed successfully",
+    ]
+
+
+def pipeline_lines(plan: DevicePlan, data: DataConfig) -> list[str]:
+    """Before the first batch is prepared."""
+    prefetching = f"   - Prefetching to {plan.data_device} with buffer_size={data.pipeline_buffer_size}"
+    if plan.pipeline == "sequential":
+        return [
+            f"🐢 Sequential pipeline: {plan.data_device} prepares, then {plan.model_device} trains, without overlap"
+        ]
+    if not plan.two_devices:
+        return [
+            "🚀 Intelligent GPU Pipeline: Single-GPU Buffered Mode",
+            f"   - Buffer Size: {data.pipeline_buffer_size}",
+            "   - Smart Prefetching: Enabled",
+            prefetching,
+        ]
+    return [
+        "🚀 Intelligent GPU Pipeline: Multi-GPU Mode",
+        f"   - Data Processing GPU: {plan.data_label}",
+        f"   - Model Training GPU: {plan.model_label}",
+        prefetching,
+    ]
+
+
+def model_lines(plan: DevicePlan) -> list[str]:
+    """Before the model is made."""
+    lines = []
+    if plan.two_devices:
+        lines.append(f"🎯 Multi-GPU Mode: Model will be placed on {plan.model_device}")
+        if not plan.virtual:
+            lines.append(f"   (Original GPU {plan.model_label} is now mapped to {plan.model_device.strip('/')})")
+    return [*lines, f"Creating model on device: {plan.model_device}"]

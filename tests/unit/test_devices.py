@@ -1,0 +1,132 @@
+"""From flags to devices: what is refused, what becomes visible, what NVML's own bindings find."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from myxtts.config.config import DataConfig
+from myxtts.devices import FoundGpus, check_request, choose_visible
+from myxtts.errors import UsageError
+
+UUIDS = tuple(f"GPU-{letter * 8}-0000" for letter in "abcd")
+FOUR = FoundGpus(UUIDS)
+
+
+@pytest.mark.parametrize("pair", [(0, 1), (1, 0), (2, 3), (3, 1)])
+def test_the_data_gpu_is_always_first(pair):
+    data, model = pair
+    assert choose_visible(data, model, FOUR, None) == f"{data},{model}"
+    assert choose_visible(data, model, FOUR, "3,2,1,0") == f"{data},{model}"
+    assert choose_visible(data, model, FOUR, ",".join(UUIDS)) == f"{UUIDS[data]},{UUIDS[model]}"
+
+
+def test_a_list_that_is_already_set_keeps_its_say():
+    assert choose_visible(3, 2, FOUR, " 2, 3 ") == "3,2"
+    assert choose_visible(2, 0, FOUR, "GPU-cccc,GPU-aaaa") == "GPU-cccc,GPU-aaaa"
+    assert choose_visible(1, 0, FOUR, "MIG-x,MIG-y") == "MIG-y,MIG-x"
+    with pytest.raises(UsageError, match=r"--data-gpu 0: no such GPU .*found 2, 3; type --data-gpu 2 --model-gpu 3"):
+        choose_visible(0, 1, FOUR, "2,3")
+
+
+@pytest.mark.parametrize(
+    ("found", "preset", "count"),
+    [
+        (FoundGpus(()), None, 0),
+        (FoundGpus(UUIDS[:1]), None, 1),
+        (FOUR, "2", 1),
+        (FOUR, "", 0),
+        (FOUR, "1,1,1", 1),
+        (FOUR, "2,9,3", 1),  # CUDA stops at the first entry that it does not know
+        (FOUR, "-1", 0),
+    ],
+)
+def test_too_few_gpus_are_an_error_that_counts_them(found, preset, count):
+    with pytest.raises(UsageError, match=f"❌ Multi-GPU requires at least 2 GPUs, found {count}.*--virtual-devices 2"):
+        choose_visible(0, 1, found, preset)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"data_gpu": 0}, "--data-gpu 0 needs --model-gpu"),
+        ({"model_gpu": 1}, "--model-gpu 1 needs --data-gpu"),
+        ({"data_gpu": 1, "model_gpu": 1}, "both 1"),
+        ({"memory_isolation": True}, "needs two GPUs"),
+        ({"data_gpu_memory": 4096}, "--data-gpu-memory needs --enable-memory-isolation"),
+        ({"pipeline": "split"}, "--pipeline split needs two devices"),
+        ({"data_gpu": 0, "model_gpu": 2, "virtual_devices": 2}, "type --virtual-devices 3"),
+        ({"data_gpu": 0, "model_gpu": 1, "virtual_devices": 2, "memory_isolation": True}, "share the computer's"),
+        ({"virtual_devices": -2}, "choose 1 to 64"),
+    ],
+)
+def test_wrong_combinations_are_refused(settings, words):
+    with pytest.raises(UsageError, match=words):
+        check_request(DataConfig(**settings))
+
+
+STAND_IN = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+static int count(void) { const char *text = getenv("FAKE_GPUS"); return text ? atoi(text) : 0; }
+int nvmlInitWithFlags(unsigned flags) { return count() < 0 ? 9 : 0; }
+int nvmlInit_v2(void) { return count() < 0 ? 9 : 0; }
+int nvmlShutdown(void) { return 0; }
+int nvmlDeviceGetCount_v2(unsigned *number) { *number = count(); return 0; }
+int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **handle) { *handle = (void *)(long)(index + 1); return 0; }
+int nvmlDeviceGetUUID(void *handle, char *text, unsigned length) {
+    snprintf(text, length, "GPU-%08lx-0000", (long)handle - 1); return 0; }
+const char *nvmlErrorString(int code) { return code == 9 ? "Driver Not Loaded" : "Unknown Error"; }
+"""
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory) -> Path:
+    """A stand-in for the driver's library, so that the real bindings run."""
+    folder = tmp_path_factory.mktemp("driver")
+    (folder / "nvml.c").write_text(STAND_IN)
+    library = folder / "libnvidia-ml.so.1"
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", str(library), str(folder / "nvml.c")], check=True)
+    return folder
+
+
+def with_driver(driver: Path, gpus: int, code: str, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("CUDA_")}
+    environment |= {"LD_LIBRARY_PATH": str(driver), "FAKE_GPUS": str(gpus), **more}
+    return subprocess.run(
+        [sys.executable, *(["-c", code] if code else []), *words], capture_output=True, text=True, env=environment
+    )
+
+
+FIND = "import json; from myxtts.devices import find_gpus; f = find_gpus(); print(json.dumps([f.uuids, f.reason]))"
+SELECT = """
+import os, sys
+from myxtts.config.config import DataConfig
+from myxtts.devices import select_gpus
+select_gpus(DataConfig(data_gpu=3, model_gpu=1))
+print(os.environ["CUDA_VISIBLE_DEVICES"], os.environ["CUDA_DEVICE_ORDER"], "tensorflow" in sys.modules)
+"""
+
+
+def test_gpus_are_counted_by_the_drivers_own_library(driver):
+    uuids, reason = json.loads(with_driver(driver, 3, FIND).stdout)
+    assert uuids == ["GPU-00000000-0000", "GPU-00000001-0000", "GPU-00000002-0000"] and not reason
+    uuids, reason = json.loads(with_driver(driver, -1, FIND).stdout)
+    assert not uuids and "Driver Not Loaded" in reason
+
+
+def test_the_environment_is_set_before_tensorflow_is_loaded(driver):
+    assert with_driver(driver, 4, SELECT).stdout.split() == ["3,1", "PCI_BUS_ID", "False"]
+    preset = with_driver(driver, 4, SELECT, CUDA_VISIBLE_DEVICES="GPU-00000001,GPU-00000003")
+    assert preset.stdout.split()[0] == "GPU-00000003,GPU-00000001"
+
+
+def test_train_refuses_one_gpu_where_two_are_asked_for(driver, corpus):
+    words = ("-m", "myxtts", "train", "--train-data", str(corpus), "--data-gpu", "0", "--model-gpu", "1")
+    result = with_driver(driver, 1, "", *words)
+    assert result.returncode == 2 and len(result.stderr.strip().splitlines()) == 1
+    assert "❌ Multi-GPU requires at least 2 GPUs, found 1" in result.stderr

@@ -193,6 +193,17 @@ def _add_prepare(commands: argparse._SubParsersAction) -> None:
     prepare.add_argument("--json", action="store_true", help="print one JSON document and nothing else")
 
 
+def _add_validate(commands: argparse._SubParsersAction) -> None:
+    validate = commands.add_parser(
+        "validate",
+        help="check the machine for training on two devices",
+        description="Check this machine for training on two devices, step by step (default: GPUs 0 and 1).",
+    )
+    _device_settings(validate)
+    validate.add_argument("--config", metavar="FILE", help="YAML file with settings; flags win over it")
+    validate.add_argument("--json", action="store_true", help="print one JSON document and nothing else")
+
+
 def _add_synthesize(commands: argparse._SubParsersAction) -> None:
     speak = commands.add_parser(
         "synthesize",
@@ -243,6 +254,7 @@ def make_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=_Parser)
     _add_train(commands)
     _add_prepare(commands)
+    _add_validate(commands)
     _add_synthesize(commands)
     _add_demo(commands)
     return parser

@@ -7,7 +7,7 @@ import myxtts
 
 ROOMS = [
     "errors", "config", "devices", "batch", "text", "audio", "data", "pipeline", "models", "training", "inference",
-    "demo", "utils", "cli", "__main__",
+    "diagnostics", "demo", "utils", "cli", "__main__",
 ]  # fmt: skip
 
 

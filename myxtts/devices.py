@@ -20,6 +20,7 @@ from myxtts.errors import RunError, UsageError
 
 VISIBLE, ORDER = "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"
 POLICY = "MYXTTS_DEVICE_POLICY"  # "explicit" makes an accidental copy between devices an error; tests set it
+HOST = "/CPU:0"
 _DEFAULTS = DataConfig()
 
 
@@ -277,6 +278,16 @@ def guarded_copies() -> Iterator[None]:
         yield
     finally:
         experimental.set_device_policy(before)
+
+
+def move(tensor: Any, device: str) -> Any:
+    """A tensor on another device, copied only where it is not there yet; 32-bit whole numbers stay with the host.
+
+    TensorFlow keeps those in host memory even on a GPU: they are mostly shapes and indices.
+    """
+    tf = import_tensorflow()
+    with tf.device(HOST if tensor.dtype == tf.int32 else device):
+        return tf.identity(tensor)
 
 
 def require_on(device: str, tensors: Mapping[str, Any], what: str) -> None:

@@ -1,4 +1,4 @@
-"""Fixtures shared by all tests: quiet TensorFlow, a small corpus, a small trained run."""
+"""Fixtures shared by all tests: two devices, a small corpus, a small trained run."""
 
 import os
 import subprocess
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+from tests.two_devices import PLAN  # noqa: F401 (sets the devices up before any test starts TensorFlow)
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,7 @@ from typing import Protocol, Self
 import tensorflow as tf
 
 from myxtts.batch import Batch, RawBatch
-from myxtts.devices import DevicePlan, guarded_copies, require_on
+from myxtts.devices import HOST, DevicePlan, guarded_copies, move, require_on
 from myxtts.errors import RunError
 from myxtts.pipeline.clock import StageClock
 from myxtts.pipeline.featurize import Featurizer
@@ -135,13 +135,12 @@ class Feed:
             if raw is None:
                 return
             with self._stage("preprocess", number), tf.device(self._devices.data_device), guarded_copies():
-                moved = RawBatch(*[tf.identity(part) for part in raw])
-                batch = self._featurizer(moved, tf.constant([number, self._featurizer.seed]))
+                moved = RawBatch(*[move(part, self._devices.data_device) for part in raw])
+                batch = self._featurizer(moved, move(tf.constant([number, self._featurizer.seed]), HOST))
                 require_on(self._devices.data_device, {"mel": batch.mel}, "features")
             # The copy is issued here and not by the training thread: it waits for what is queued on the receiver.
             with self._stage("transfer", number), tf.device(self._devices.model_device), guarded_copies():
-                batch = Batch(*[tf.identity(part) for part in batch])
-                # Whole numbers live in host memory even on a GPU; the two large tensors tell.
+                batch = Batch(*[move(part, self._devices.model_device) for part in batch])
                 require_on(self._devices.model_device, {"mel": batch.mel, "reference": batch.reference}, "batch")
             yield batch
             number += 1

@@ -6,13 +6,14 @@ Out: the named losses as scalars on the device, not read back.
 
 import math
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 import numpy as np
 import tensorflow as tf
 
 from myxtts.batch import Batch
 from myxtts.config.config import TrainingConfig
+from myxtts.devices import guarded_copies
 from myxtts.errors import UsageError
 from myxtts.models.alignment import even_path, monotonic_search
 from myxtts.models.layers import length_mask, stack_frames
@@ -41,7 +42,9 @@ class TrainStep:
 
     def __call__(self, batch: Batch, rate: tf.Tensor, guidance: tf.Tensor) -> dict[str, tf.Tensor]:
         """Runs one step. Scalars must be tensors: a Python number would be traced anew each time."""
-        gradient, losses = self._gradient(batch, guidance)
+        # What XLA compiles wants even the handles of variables, which live with the host, on the device: not guarded.
+        with nullcontext() if self.config.xla else guarded_copies():
+            gradient, losses = self._gradient(batch, guidance)
         self._update(gradient, rate)
         return losses
 

@@ -22,7 +22,7 @@ from myxtts.config.config import XTTSConfig
 from myxtts.config.load import differences
 from myxtts.data.cache import learn_tokenizer, prepare, require_clips
 from myxtts.data.dataset import HostDataset
-from myxtts.devices import guarded_copies, plan_devices, require_on
+from myxtts.devices import plan_devices, require_on
 from myxtts.errors import RunError, UsageError
 from myxtts.models.layers import unstack_frames
 from myxtts.models.xtts import XTTS
@@ -139,7 +139,7 @@ class XTTSTrainer:
                 begin = time.perf_counter()
                 rate = learning_rate(config, self.steps_done, self.progress(pace.seconds))
                 guidance = max(0.0, 1.0 - self.steps_done / config.guide_steps) if config.guide_steps else 0.0
-                with self._training_stage(), tf.device(self.devices.model_device), guarded_copies():
+                with self._training_stage(), tf.device(self.devices.model_device):
                     results = self.step(batch, tf.constant(rate, tf.float32), tf.constant(guidance, tf.float32))
                 self.steps_done += 1
                 self.batches_done += 1

@@ -189,6 +189,7 @@ def write_million(folder: Path, count: int = 1_000_000) -> None:
         "symbols": [chr(97 + n) for n in range(60)], "sources": {"22050 Hz, 1 channel": count}, "warnings": [],
         "sizes": {name: (folder / name).stat().st_size for name in (AUDIO, CLIPS, UNITS, WORDS, REJECTED)},
     }  # fmt: skip
+    index["checksums"] = {name: zlib.crc32((folder / name).read_bytes()) for name in (CLIPS, UNITS, WORDS, REJECTED)}
     (folder / INDEX).write_text(json.dumps(index))
 
 

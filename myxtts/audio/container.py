@@ -17,6 +17,10 @@ def missing_part(path: Path) -> str:
         head = file.read(12)
         if head[:4] == b"RIFF" and head[8:12] == b"WAVE":
             missing = _missing_riff(file, size)
+        elif head[:4] == b"RF64" and head[8:12] == b"WAVE":  # sizes of 64 bits stand in the first chunk
+            missing = max(0, 8 + struct.unpack("<Q", (file.read(16) + bytes(16))[8:16])[0] - size)
+        elif head[:4] == b"FORM":
+            missing = max(0, 8 + struct.unpack(">I", head[4:8])[0] - size)
         elif head[:4] == b"OggS":
             file.seek(max(0, size - TAIL_BYTES))
             return "" if _ends_with_last_page(file.read()) else "the file ends before its last page"
@@ -31,7 +35,8 @@ def _missing_riff(file, size: int) -> int:
     while len(chunk := file.read(8)) == 8:
         name, length = struct.unpack("<4sI", chunk)
         if name == b"data":
-            return 0 if length == 0xFFFFFFFF else max(0, file.tell() + length - size)
+            # A program that wrote into a pipe could not know the length and left a very large one.
+            return 0 if length >= 0x7FFFF000 else max(0, file.tell() + length - size)
         if file.tell() + length > size:
             return file.tell() + length - size
         file.seek(length + length % 2, 1)

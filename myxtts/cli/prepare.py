@@ -26,10 +26,10 @@ def run(options: argparse.Namespace) -> int:
     """Checks the dataset, builds its cache, prints the report, its JSON, or one clip."""
     config, _ = configure(options, **{"data.train_data": options.dataset})
     folder = Path(options.dataset)
-    if options.picture and not options.show:
-        raise UsageError("--picture is the picture of one clip; add --show ID")
+    if options.picture:
+        _check_picture(Path(options.picture), folder, options.show)
     console = Console(stderr=bool(options.json))
-    if options.show:
+    if options.show is not None:
         with counting_display(console) as progress:
             pack = prepare(folder, config, progress)
         return _show_clip(folder, pack, config, options)
@@ -38,7 +38,7 @@ def run(options: argparse.Namespace) -> int:
         return 0
     with counting_display(console) as progress:
         pack = prepare(folder, config, progress)
-    print(json.dumps(report(pack), ensure_ascii=False))
+    print(json.dumps(report(pack)))
     require_clips(pack, config)
     return 0
 
@@ -103,7 +103,7 @@ def _show_clip(folder: Path, pack: Pack, config: XTTSConfig, options: argparse.N
         "picture": str(picture) if picture else None,
     }
     if options.json:
-        print(json.dumps(facts, ensure_ascii=False))
+        print(json.dumps(facts))
         return 0
     console = Console()
     for name, value in facts.items():
@@ -111,6 +111,15 @@ def _show_clip(folder: Path, pack: Pack, config: XTTSConfig, options: argparse.N
         if words not in (None, ""):
             console.print(f"{name:>14}: {words}", highlight=False, markup=False, soft_wrap=True)
     return 0
+
+
+def _check_picture(target: Path, folder: Path, show: str | None) -> None:
+    if show is None:
+        raise UsageError("--picture is the picture of one clip; add --show ID")
+    if target.resolve().is_relative_to(folder.resolve()):
+        raise UsageError(f"{target} lies in the dataset, which is never changed; choose another --picture")
+    if target.is_file() and not target.read_bytes()[:8].startswith(b"\x89PNG"):
+        raise UsageError(f"{target} is there and is no PNG; choose another --picture")
 
 
 def _draw(view: ClipView, config: XTTSConfig, target: str | None) -> Path | None:

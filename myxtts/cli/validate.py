@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> int:
             "virtual_devices": virtual,
             "sections": [dataclasses.asdict(section) for section in sections],
         }
-        print(json.dumps(document, ensure_ascii=False))
+        print(json.dumps(document))
     elif failures:
         skipped = sum(check.detail == NOT_RUN for section in sections for check in section.checks)
         say(f"❌ {failures - skipped} validation checks failed" + (f", {skipped} not run" if skipped else ""))

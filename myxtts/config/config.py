@@ -146,6 +146,8 @@ class DataConfig:
         _require(
             self.model_start_delay >= 0, f"data.model_start_delay is {self.model_start_delay}; it cannot be negative"
         )
+        for name, most in (("num_workers", 1024), ("pipeline_buffer_size", 10_000), ("batch_size", 65_536)):
+            _require(getattr(self, name) <= most, f"data.{name} is {getattr(self, name)}; it can be at most {most}")
         for name in ("stall_timeout", "data_gpu_memory", "model_gpu_memory"):
             _require(getattr(self, name) > 0, f"data.{name} is {getattr(self, name)}; it must be positive")
         for name in ("batch_size", "buckets", "pipeline_buffer_size", "min_clips"):

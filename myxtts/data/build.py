@@ -116,9 +116,12 @@ class _Journal:
         samples, log_bytes = 0, 0
         with self._log_path.open("rb") as log:
             for line in log:
-                if not line.endswith(b"\n"):
-                    break  # cut off in the middle
-                samples += json.loads(line).get("samples", 0)
+                try:
+                    if not line.endswith(b"\n"):
+                        break  # cut off in the middle
+                    samples += json.loads(line).get("samples", 0)
+                except (ValueError, AttributeError):
+                    break  # what a power cut left; it goes on from here
                 log_bytes += len(line)
                 self.done += 1
         if self._audio_path.stat().st_size < 2 * samples:  # not what we wrote: begin again
@@ -222,6 +225,7 @@ def _write_index(
         "sources": dict(sources),
         "warnings": [*_same_recordings(rows, prints, good), *_same_texts(texts, count)],
         "sizes": {name: (folder / name).stat().st_size for name in (AUDIO, CLIPS, UNITS, WORDS, REJECTED)},
+        "checksums": {name: zlib.crc32((folder / name).read_bytes()) for name in (CLIPS, UNITS, WORDS, REJECTED)},
     }
     (folder / INDEX).write_text(json.dumps(index, ensure_ascii=False, indent=1), encoding="utf-8")
     for name in (AUDIO, CLIPS, UNITS, WORDS, REJECTED, INDEX, "."):

@@ -51,6 +51,10 @@ def prepare(folder: Path, config: XTTSConfig, progress: Progress = lambda what, 
     """
     rows = read_manifest(folder, config.data)
     root = cache_root(config)
+    if root.resolve().is_relative_to(folder.resolve()):
+        raise UsageError(
+            f"the cache {root} lies in the dataset {folder}, which is never changed; choose another --cache-dir"
+        )
     workers = config.data.num_workers or os.cpu_count() or 1
     try:
         root.mkdir(parents=True, exist_ok=True)

@@ -4,6 +4,7 @@ In: an Entry.
 Out: a `Clip` ready for the cache (int16 at the model's rate, spelled text), or a `Rejection`.
 """
 
+import errno
 import io
 from dataclasses import dataclass
 from pathlib import Path
@@ -107,7 +108,8 @@ def decode(path: Path, config: XTTSConfig) -> tuple[np.ndarray, Source]:
                 raise Reject("too_long", f"{promised / rate:.0f} s long")
             wave = file.read(promised, dtype="float32", always_2d=True)
     except OSError as error:
-        raise Reject("unreadable", error.strerror or str(error)) from None
+        reason = "missing" if error.errno == errno.ENAMETOOLONG else "unreadable"
+        raise Reject(reason, error.strerror or str(error)) from None
     except soundfile.LibsndfileError as error:
         if _ends_early(path):
             raise Reject("truncated", "the file ends before its last samples") from None

@@ -42,8 +42,9 @@ class Fingerprints:
     def __enter__(self) -> Self:
         if self._memory.is_file():
             try:
-                self._known = json.loads(self._memory.read_text(encoding="utf-8"))
-            except ValueError:  # it only saves time: now every file is read
+                known = json.loads(self._memory.read_text(encoding="utf-8"))
+                self._known = {path: [list(seen), str(content)] for path, (seen, content) in known.items()}
+            except (ValueError, TypeError, AttributeError):  # it only saves time: now every file is read
                 self._known = {}
         return self
 

@@ -8,6 +8,7 @@ import difflib
 import os
 import posixpath
 import re
+import unicodedata
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -87,11 +88,13 @@ def _read_lines(folder: Path) -> list[str]:
         )
     try:
         content = source.read_bytes()
+        if content[1:64:2].count(0) > 20:
+            raise UnicodeDecodeError("utf-8", content, 0, 1, "every second byte is zero")
         return re.split(r"\r\n|\n|\r", content.decode("utf-8-sig"))
     except OSError as error:
         raise UsageError(f"cannot read {source}: {error.strerror}") from None
     except UnicodeDecodeError as error:
-        wide = content[:2] in (b"\xff\xfe", b"\xfe\xff")
+        wide = content[:2] in (b"\xff\xfe", b"\xfe\xff") or content[1:64:2].count(0) > 20
         guess, code = ("looks like UTF-16", "UTF-16") if wide else ("perhaps a Windows code page", "CP1256")
         line = content.count(b"\n", 0, error.start) + 1
         raise UsageError(
@@ -120,6 +123,10 @@ def _header(folder: Path, row: list[str]) -> list[str] | None:
 def _inside(name: str) -> str:
     """An id as a path in `wavs/`; it begins with ".." or nothing where it leads out of there."""
     return posixpath.normpath(name.removeprefix("./").removeprefix("wavs/"))
+
+
+def _apart(name: str) -> str:
+    return unicodedata.normalize("NFD", name)
 
 
 class _RowReader:
@@ -164,7 +171,8 @@ class _RowReader:
         """The recording of an id as a path in `wavs/`; a bare name may lie in any folder there."""
         candidates = [name] if name.lower().endswith(EXTENSIONS) else []
         candidates += [name + ending for ending in (*EXTENSIONS, *(e.upper() for e in EXTENSIONS))]
-        for candidate in candidates:
+        # macOS stores accents apart from their letters, whatever the metadata file does.
+        for candidate in candidates if name.isascii() else [*candidates, *(_apart(c) for c in candidates)]:
             if os.path.isfile(f"{self._root}/{candidate}"):  # noqa: PTH113 (a hundred thousand of these add up)
                 return [candidate]
         return [] if "/" in name else sorted(self._nested.get(name, []))
@@ -173,11 +181,17 @@ class _RowReader:
     def _nested(self) -> dict[str, list[str]]:
         """Recordings in folders under `wavs/` by their bare name, with and without the extension."""
         found: dict[str, list[str]] = {}
-        for folder, _, files in os.walk(self._root):
+        visited: set[str] = set()
+        for folder, folders, files in os.walk(self._root, followlinks=True):
+            real = os.path.realpath(folder)
+            if real in visited:  # a link that leads back
+                folders.clear()
+                continue
+            visited.add(real)
             inside = os.path.relpath(folder, self._root)
-            for file in sorted(files) if inside != "." else []:
+            for file in files:
                 stem, ending = posixpath.splitext(file)
                 if ending.lower() in EXTENSIONS:
                     for key in (stem, file):
-                        found.setdefault(key, []).append(f"{inside}/{file}")
+                        found.setdefault(key, []).append(posixpath.normpath(f"{inside}/{file}"))
         return found

@@ -17,7 +17,7 @@ import numpy as np
 from myxtts.data.manifest import Rejection
 from myxtts.errors import RunError
 
-FORMAT = 2
+FORMAT = 3
 INDEX = "pack.json"  # written last: a folder without it is no pack
 AUDIO, CLIPS, UNITS, WORDS, REJECTED = "audio.i16", "clips.bin", "units.u16", "words.utf8", "rejected.csv"
 RECORD = np.dtype(
@@ -142,6 +142,10 @@ def open_pack(folder: Path) -> Pack:
             if found != size:
                 raise RunError(damaged.format(f"{name} has {found} bytes, expected {size}"))
         parts = {name: _map(folder / name, kind) for name, kind in _KINDS.items()}
+        for name, checksum in index["checksums"].items():  # the audio's are looked at clip by clip
+            content = parts[name].data if name in parts else (folder / name).read_bytes()
+            if zlib.crc32(content) != checksum:
+                raise RunError(damaged.format(f"the content of {name}"))
         return Pack(
             folder=folder,
             sample_rate=index["sample_rate"],

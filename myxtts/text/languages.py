@@ -30,7 +30,7 @@ class Speech:
     over: str = ""
     money: dict[str, Forms] = field(default_factory=dict)
     units: dict[str, Forms] = field(default_factory=dict)  # behind a number only
-    abbreviations: dict[str, str] = field(default_factory=dict)  # written without blanks
+    abbreviations: dict[str, str] = field(default_factory=dict)
 
 
 def _signs(plus: str, equals: str, both: str, at: str, degrees: str) -> dict[str, str]:
@@ -67,14 +67,19 @@ SPEECH: dict[str, Speech] = {
                 "kilometer kilometers", "meter meters", "centimeter centimeters", "kilogram kilograms", "gram grams",
                 "liter liters", "degree_Celsius degrees_Celsius",
             ),
-            "mph": ("mile per hour", "miles per hour"), "lb": ("pound", "pounds"), "ml": ("milliliter", "milliliters"),
+            "mph": ("mile per hour", "miles per hour"),
+            "km/h": ("kilometer per hour", "kilometers per hour"), "ft": ("foot", "feet"), "ft.": ("foot", "feet"),
+            "lb": ("pound", "pounds"), "ml": ("milliliter", "milliliters"),
         },
         abbreviations={
             "mr.": "mister", "mrs.": "missus", "ms.": "miz", "dr.": "doctor", "st.": "saint", "co.": "company",
             "jr.": "junior", "sr.": "senior", "maj.": "major", "gen.": "general", "rev.": "reverend",
             "lt.": "lieutenant", "hon.": "honorable", "sgt.": "sergeant", "capt.": "captain", "esq.": "esquire",
             "ltd.": "limited", "col.": "colonel", "ft.": "fort", "vs.": "versus", "etc.": "et cetera",
-            "prof.": "professor", "e.g.": "for example", "i.e.": "that is", "a.m.": "A M", "p.m.": "P M",
+            "mt.": "mount",
+            "jan.": "January", "feb.": "February", "aug.": "August", "sept.": "September", "oct.": "October",
+            "nov.": "November", "dec.": "December", "prof.": "professor", "e.g.": "for example",
+            "i.e.": "that is", "a.m.": "AM", "p.m.": "PM",
             "approx.": "approximately", "ave.": "avenue", "dept.": "department", "inc.": "incorporated",
         },
     ),
@@ -83,10 +88,11 @@ SPEECH: dict[str, Speech] = {
         minus="منفی",
         percent=("درصد",),
         signs={**_signs("به علاوهٔ", "مساوی", "و", "اَت", "درجه"), "#": "شمارهٔ"},
-        months=_months("ژانویهٔ فوریهٔ مارس آوریل مهٔ ژوئن ژوئیهٔ اوت سپتامبر اکتبر نوامبر دسامبر"),
+        months=_months("ژانویهٔ فوریهٔ مارس آوریل مه ژوئن ژوئیهٔ اوت سپتامبر اکتبر نوامبر دسامبر"),
         decimal=".",
         groups=",",
         order="ymd",
+        date="{day}ِ {month} {year}",
         time="{hour} و {minute} دقیقه",
         over="تقسیم بر",
         money={"$": ("دلار",), "€": ("یورو",), "£": ("پوند",), "﷼": ("ریال",), "¥": ("یِن",)},
@@ -180,7 +186,7 @@ SPEECH: dict[str, Speech] = {
         abbreviations={
             "sig.": "signor", "sig.ra": "signora", "sigg.": "signori", "dott.": "dottor", "dott.ssa": "dottoressa",
             "prof.": "professor", "prof.ssa": "professoressa", "ing.": "ingegner", "avv.": "avvocato",
-            "ad es.": "ad esempio", "ades.": "ad esempio", "ecc.": "eccetera", "p.zza": "piazza", "n.": "numero",
+            "ad es.": "ad esempio", "ecc.": "eccetera", "p.zza": "piazza", "n.": "numero",
             "pag.": "pagina", "a.c.": "avanti Cristo", "d.c.": "dopo Cristo", "c.so": "corso",
         },
     ),
@@ -251,7 +257,7 @@ SPEECH: dict[str, Speech] = {
         abbreviations={
             "dr.": "doktor", "prof.": "profesör", "doç.": "doçent", "vb.": "ve benzeri", "vs.": "vesaire",
             "örn.": "örneğin", "cad.": "caddesi", "sok.": "sokak", "mah.": "mahallesi", "no.": "numara",
-            "yy.": "yüzyıl", "av.": "avukat", "bkz.": "bakınız", "m.ö.": "milattan önce", "m.s.": "milattan sonra",
+            "yy.": "yüzyıl", "bkz.": "bakınız", "m.ö.": "milattan önce", "m.s.": "milattan sonra",
         },
     ),
     "ru": Speech(
@@ -276,14 +282,15 @@ SPEECH: dict[str, Speech] = {
             ),
             "тыс.": ("тысяча", "тысячи", "тысяч"), "млн": ("миллион", "миллиона", "миллионов"),
             "млрд": ("миллиард", "миллиарда", "миллиардов"),
+            "ч.": ("час", "часа", "часов"), "мин.": ("минута", "минуты", "минут"), "г.": ("грамм", "грамма", "граммов"),
             "мл": ("миллилитр", "миллилитра", "миллилитров"), "мм": ("миллиметр", "миллиметра", "миллиметров"),
         },
         abbreviations={
-            "т.е.": "то есть", "ит.д.": "и так далее", "ит.п.": "и тому подобное", "т.к.": "так как",
+            "т.е.": "то есть", "и т.д.": "и так далее", "и т.п.": "и тому подобное", "т.к.": "так как",
             "напр.": "например", "др.": "другие", "г.": "года", "гг.": "годов", "в.": "века", "ул.": "улице",
             "д.": "дом", "им.": "имени", "руб.": "рублей",
             "см.": "смотри", "стр.": "страница", "проф.": "профессор", "акад.": "академик",
-            "дон.э.": "до нашей эры", "н.э.": "нашей эры", "т.н.": "так называемый", "№": "номер",
+            "до н.э.": "до нашей эры", "н.э.": "нашей эры", "т.н.": "так называемый", "№": "номер",
         },
     ),
     "nl": Speech(

@@ -32,6 +32,7 @@ _PERSIAN_LETTER = "[\u0621-\u06d3\u064b-\u0655]"
 def fold(text: str, language: str) -> str:
     """The spelling that the rest of the front end expects."""
     text = unicodedata.normalize("NFC", text)
+    text = re.sub(r"(?<=\d)(?=[½⅓⅔¼¾⅕⅛])", " ", text)
     text = "".join(unicodedata.normalize("NFKC", c) if _is_compatible(c) else c for c in text)
     text = "".join(str(unicodedata.decimal(c)) if c.isdecimal() else c for c in text).translate(_PLAIN)
     text = "".join(" " if unicodedata.category(c) in ("Cc", "Zs", "Zl", "Zp") else c for c in text)
@@ -54,7 +55,8 @@ def _is_compatible(character: str) -> bool:
 
 def _fold_persian(text: str) -> str:
     text = text.translate(_PERSIAN)
-    text = text.replace("ۀ", "هٔ").replace("ه" + ZWNJ + "ی ", "هٔ ")  # one spelling of the ezafe after a silent he
+    text = re.sub(f"ۀ|ه[ {ZWNJ}]ی(?= )", "هٔ", text)  # one spelling of the ezafe after a silent he
+    text = re.sub(r"(?<=\d)،(?=\d{3}(?!\d))", ",", text)
     text = re.sub("ة(?=[ \u200c]?ال)", "ت", text).replace("ة", "ه")
     text = re.sub("(?<![\u0621-\u06d3])[أإ]", "ا", text)  # a carrier of hamza begins no Persian word
     text = re.sub(f"{ZWNJ}+", ZWNJ, text)

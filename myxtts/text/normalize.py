@@ -7,9 +7,10 @@ Out: text of letters and of punctuation that makes a pause; a text with anything
 import functools
 import re
 
+from myxtts.errors import UsageError
 from myxtts.text.languages import SPEECH, Speech
 from myxtts.text.letters import fold
-from myxtts.text.numbers import cardinal, form_of, native_korean, ordinal, year
+from myxtts.text.numbers import MOST_DIGITS, cardinal, form_of, native_korean, ordinal, year
 
 _NUMBER = r"\d+(?:\.\d+)?"  # after separators were unified
 _JOINT = "\x01"  # between a number and its ending, until the number is in words
@@ -31,7 +32,12 @@ def normalize(text: str, language: str) -> str:
         UsageError: a number is beyond words.
     """
     speech = SPEECH[language]
-    text = _abbreviations(fold(text, language), language)
+    text = fold(text, language)
+    if long := re.search(rf"\d{{{MOST_DIGITS + 1},}}", text):
+        raise UsageError(
+            f"the number {long[0][:12]}… has {len(long[0])} digits and cannot be spoken; write it in words"
+        )
+    text = _abbreviations(text, language)
     if re.search(r"\d", text):
         for rule in (_separators, _dates, _times, _money, _percent, _units, _ordinals, _special, _plain_numbers):
             text = rule(text, language, speech)
@@ -54,32 +60,64 @@ def _abbreviation_pattern(language: str) -> re.Pattern[str] | None:
     known = sorted(SPEECH[language].abbreviations, key=len, reverse=True)
     if not known:
         return None
-    written = [re.escape(name).replace(r"\.", r"\.\s?").removesuffix(r"\s?") for name in known]
+    written = [re.escape(name).replace(r"\.", r"\.\s?").removesuffix(r"\s?").replace(r"\ ", r"\s") for name in known]
     return re.compile(rf"(?<!\w)(?:{'|'.join(written)})(?!\w)", re.IGNORECASE)
 
 
 def _abbreviations(text: str, language: str) -> str:
     pattern = _abbreviation_pattern(language)
-    known = SPEECH[language].abbreviations
+    known = {name.replace(" ", ""): words for name, words in SPEECH[language].abbreviations.items()}
+    if language == "en":
+        text = re.sub(r"(?<=\d)\s?([ap])\.?m\b\.?", lambda m: f" {m[1]}.m.", text, flags=re.IGNORECASE)
+    if language in ("en", "de", "fr", "es", "it", "pt", "nl"):  # J. R. R. Tolkien
+        text = _initials(text)
 
     def spoken(match: re.Match[str]) -> str:
         name = re.sub(r"\s", "", match[0]).lower()
-        letters = name.rstrip(".")
-        if (language, name) == ("en", "st.") and not re.match(r"\s*[A-Z]", text[match.end() :]):
-            return "street"
-        single = len(letters) == 1 or name in _ONLY_BEFORE_NUMBER.get(language, ())
-        follows = re.match(r"\s*(\w)", text[match.end() :])
-        if single and not _fits(language, name, text[: match.start()], follows):
+        before, after = text[: match.start()], text[match.end() :]
+        follows = re.match(r"\s*(\w)", after)
+        if language == "en" and name in _AFTER_A_NAME:
+            if re.search(r"(?:[A-Z]\w*|\d(?:st|nd|rd|th)) $", before):  # Main St., Smith Dr.
+                return _AFTER_A_NAME[name] + ("." if not after.strip() else "")
+            if name == "ft." and not re.match(r"\s[A-Z]", after):
+                return match[0]
+        single = re.fullmatch(r"[^\W\d]\.?", name) is not None or name in _ONLY_BEFORE_NUMBER.get(language, ())
+        if single and not _fits(language, name, before, follows):
             return match[0]
-        words = known[name]
-        return words + ("." if name.endswith(".") and not text[match.end() :].strip('")» ') else "")
+        ends = not after.strip('")» ') or (name in ("a.m.", "p.m.", "etc.") and re.match(r"\s[A-Z]", after))
+        return known[name] + ("." if name.endswith(".") and ends else "")
 
     text = pattern.sub(spoken, text) if pattern else text
     if language == "de":
         text = re.sub(r"(?<=\w)str\.", "straße", text)
     if language == "en":  # "No. 7", but not "He said no."; "St. Mary", but "Main St."
-        text = re.sub(r"\bNo\.(?=\s*\d)", "number", text, flags=re.IGNORECASE)
+        text = re.sub(r"\bNo\.(?=\s*\d)", "number", text)
+    if language == "ru":
+        text = re.sub(r"(?<!\w)г\.(?=\s[А-ЯЁ])", "городе", text)
     return text
+
+
+def _initials(text: str) -> str:
+    """J. R. R. Tolkien: the dots of initials are no stops."""
+    names = r"(?<![^\W\d_])((?:[A-ZÀ-Ž]\.\s?)+)(?=[A-ZÀ-Ž][a-zà-ž])"
+
+    def join(match: re.Match[str]) -> str:
+        before = text[: match.start()].rstrip()
+        word = before.rsplit(" ", 1)[-1]
+        several = match[1].count(".") > 1
+        if (
+            several
+            or not before
+            or word[:1].isupper()
+            or word.lower() in ("by", "of", "and", "to", "with", "von", "de")
+        ):
+            return match[1].replace(".", "")
+        return match[0]
+
+    return re.sub(names, join, text)
+
+
+_AFTER_A_NAME = {"st.": "street", "dr.": "drive", "ft.": "fort"}
 
 
 _ONLY_BEFORE_NUMBER = {"it": ("n.",), "de": ("s.",), "pl": ("m.",), "ru": ("д.",), "fa": ("ص.", "ج.")}
@@ -90,7 +128,10 @@ def _fits(language: str, name: str, before: str, follows: re.Match[str] | None) 
     if name in _ONLY_BEFORE_NUMBER.get(language, ()):
         return follows is not None and follows[1].isdigit()
     if name in ("г.", "r.", "в.") or (language, name) in (("hu", "u."), ("hu", "sz.")):
-        return re.search(r"[\dIVX]\s*$", before) is not None
+        return re.search(r"(?:\d{3,4}|[IVX]|\d[ув])\s*$", before) is not None
+    if (language, name) in (("es", "d."), ("pt", "d.")):
+        word = before.split()[-1].lower() if before.split() else ""
+        return word in ("", "a", "o", "de", "do", "con", "com", "el", "y", "e", "para", "por") and follows is not None
     if (language, name) == ("es", "s."):
         return follows is not None and follows[1] in "IVX"
     return follows is not None and (follows[1].isupper() or not follows[1].isascii())
@@ -113,13 +154,19 @@ def _separators(text: str, language: str, speech: Speech) -> str:
     group = r"[\u0020]" if speech.groups == " " else re.escape(speech.groups)
     if language == "hi":
         text = re.sub(r"(?<=\d),(?=\d)", "", text)
-    text = re.sub(rf"(?<![\d.,])\d{{1,3}}(?:{group}\d{{3}})+(?!\d)", lambda m: _no_year(m[0]), text)
+    text = re.sub(rf"(?<![\d.,+])(?<!\d )\d{{1,3}}(?:{group}\d{{3}})+(?!\d|[ -]\d)", lambda m: _no_year(m[0]), text)
+    text = re.sub(r"(\d+(?:[:.,]\d+)?%?)-(?=[$€£]?(\d+)([:.]?))", lambda m: _range(m, language), text)
     if speech.decimal == ",":
-        text = re.sub(r"(?<![\d.])(\d{1,2})\.(\d\d)(?!\.?\d)", _clock_or_same, text)
+        before, after = _CLOCK_WORDS.get(language, ("", ""))
+        clock = r"(?<![\d.])(\d{1,2})\.(\d\d)(?!\.?\d)"
+        if before:
+            text = re.sub(rf"(?<!\w)((?:{before})\s){clock}", lambda m: m[1] + _clock_or_same(m[2], m[3]), text)
+        if after:
+            text = re.sub(rf"{clock}(?=\s?(?:{after}))", lambda m: _clock_or_same(m[1], m[2]), text)
         text = re.sub(r"(?<=\d),(?=\d)", ".", text)
     elif language == "fa":
         # A slash divides a decimal number (3/5 is three and five tenths), but these few are fractions.
-        text = re.sub(r"(?<![\d/])(?!(?:1/[234]|2/3|3/4)(?!\d))(\d+)/(\d)(?![\d/])", r"\1.\2", text)
+        text = re.sub(r"(?<![\d/])(?!(?:1/[234]|2/3|3/4)(?!\d))(\d{1,3})/(\d{1,3})(?![\d/])", r"\1.\2", text)
     if language == "hu":
         text = re.sub(r"(?<=[\d%€$£])-(?=[^\W\d])", _JOINT, text)
     before = r"(?<![\da-zA-Z])" if language in ("zh", "ja") else r"(?<![^\s(\"'])"
@@ -132,9 +179,33 @@ def _no_year(grouped: str) -> str:
     return "".join(chr(0x0660 + int(c)) for c in grouped if c.isdigit())
 
 
-def _clock_or_same(match: re.Match[str]) -> str:
-    """Where a comma divides a number, 14.30 is a time."""
-    return f"{match[1]}:{match[2]}" if int(match[1]) < 25 and int(match[2]) < 60 else match[0]
+# Words before and behind a time that is written with a dot, as 14.30.
+_CLOCK_WORDS = {
+    "de": ("", "Uhr"), "nl": ("", "uur"), "it": ("[aA]lle|[dD]alle|ore", ""), "tr": ("[sS]aat", ""),
+    "pl": ("o|godzinie|od godziny|do godziny", ""), "cs": ("v|ve|od|do", ""), "hu": ("", f"{_JOINT}?kor|-kor|óra"),
+    "es": ("a las", ""), "pt": ("às", ""), "ru": ("в", ""),
+}  # fmt: skip
+
+
+def _clock_or_same(hour: str, minute: str) -> str:
+    return f"{hour}:{minute}" if int(hour) < 25 and int(minute) < 60 else f"{hour}.{minute}"
+
+
+_TO = {
+    "en": " to ", "fa": " تا ", "de": " bis ", "fr": " à ", "es": " a ", "it": " a ", "pt": " a ", "nl": " tot ",
+    "pl": " do ", "ru": " до ", "cs": " až ", "tr": " ila ", "ar": " إلى ", "hi": " से ",
+    "zh": "到", "ja": "から", "ko": "에서 ",
+}  # fmt: skip
+
+
+def _range(match: re.Match[str], language: str) -> str:
+    """10-20 and 9:30-10:30 are from one to the other; 3-2, 555-1234 and 2024-05-31 are not."""
+    low, high = re.sub(r"\D.*", "", match[1]), match[2]
+    times = ":" in match[1] and match[3] == ":"
+    dates = re.match(r"\d*-\d", match.string[match.end() :]) or re.search(r"\d-$", match.string[: match.start()])
+    alike = len(low) == len(high) <= 4 or len(high) - len(low) == 1 < 4 - len(low)
+    rising = alike and int(low) < int(high)
+    return match[1] + _TO.get(language, " ") if (times or rising) and not dates else match[0]
 
 
 def _dates(text: str, language: str, speech: Speech) -> str:
@@ -147,6 +218,16 @@ def _dates(text: str, language: str, speech: Speech) -> str:
             name = speech.months[int(month) - 1] if speech.months else cardinal(month, language)
         return speech.date.format(year=year(year_, language), month=name, day=_day(day, language))
 
+    if language == "fa":  # a year of two digits
+        text = re.sub(
+            r"(?<![\d/])([0-9]{2})/(\d{1,2})/(\d{1,2})(?![\d/])", lambda m: say(f"13{m[1]}", m[2], m[3], m[0]), text
+        )
+    if language in ("de", "pl", "cs", "ru"):  # 24.12.
+        text = re.sub(
+            r"(?<![\d.])(\d{1,2})\.\s?(\d{1,2})\.(?!\s?\d)",
+            lambda m: f"{_day(m[1], language)} {speech.months[int(m[2]) - 1]}" if 1 <= int(m[2]) <= 12 else m[0],
+            text,
+        )
     sep = r"\s?[-/.]\s?"
     text = re.sub(
         rf"(?<![\d.])(\d{{4}}){sep}(\d{{1,2}}){sep}(\d{{1,2}})(?!\d)\.?(?=\s|[^\w.]|[^\x00-\x7f]|$)",
@@ -210,14 +291,21 @@ def _times(text: str, language: str, speech: Speech) -> str:
     return text
 
 
+_SHORT_SCALES = {"m": "million", "M": "million", "bn": "billion", "k": "thousand", "K": "thousand"}
+
+
 def _money(text: str, language: str, speech: Speech) -> str:
     signs = "|".join(re.escape(sign) for sign in sorted(speech.money, key=len, reverse=True))
-    scale = rf"(?:\s?({_SCALES[language]})(?!\w))?"
+    short = r"|[mM]|bn|[kK]" if language == "en" else ""
+    scale = rf"(?:\s?({_SCALES[language]}{short})(?!\w))?"
 
     def say(sign: str, number: str, large: str | None) -> str:
         forms = speech.money[sign]
         if large:
-            large = form_of(number, speech.units[large]) if large in speech.units else large
+            if language == "en":
+                large = _SHORT_SCALES.get(large, large)
+            elif large in speech.units:
+                large = form_of(number, speech.units[large])
             of = {"es": "de ", "pt": "de ", "fr": "de ", "it": "di "}.get(language, "") if "mil" in large[:3] else ""
             of = "" if large in ("mil", "mille", "mila") else of
             return f"{cardinal(number, language)} {large} {of}{forms[-1]}"
@@ -246,11 +334,10 @@ def _percent(text: str, language: str, speech: Speech) -> str:
         spoken = cardinal(number, language)
         return f" {word}{'' if language == 'zh' else ' '}{spoken}" if speech.percent_first else f"{spoken} {word}"
 
-    return (
-        re.sub(rf"(?:%\s?(?P<number>{_NUMBER}))", say, text)
-        if language == "tr"
-        else re.sub(rf"(?P<number>{_NUMBER})\s?%", say, text)
-    )
+    if language in ("fa", "ar"):  # the sign is written on either side
+        text = re.sub(rf"%\s?({_NUMBER})", r"\1%", text)
+    written = rf"%\s?(?P<number>{_NUMBER})" if language == "tr" else rf"(?P<number>{_NUMBER})\s?%"
+    return re.sub(written, say, text)
 
 
 def _units(text: str, language: str, speech: Speech) -> str:
@@ -286,6 +373,11 @@ def _ordinals(text: str, language: str, speech: Speech) -> str:
 
     if language == "en":
         text = re.sub(r"\b(\d+)(?:st|nd|rd|th)\b", plain, text)
+        text = re.sub(
+            rf"\b({'|'.join(speech.months)}) (\d{{1,2}})(?![\d:.]\d|\d|%)",
+            lambda m: f"{m[1]} {ordinal(m[2], 'en')}",
+            text,
+        )
         decades = r"(?<!\d)((?:1[1-9]|20)\d0|[1-9]0)'?s\b"
         text = re.sub(decades, lambda m: re.sub("y$", "ie", year(m[1], "en")) + "s", text)
     elif language == "nl":
@@ -301,7 +393,8 @@ def _ordinals(text: str, language: str, speech: Speech) -> str:
         endings = "|".join(sorted(_RUSSIAN_ENDINGS, key=len, reverse=True))
         text = re.sub(rf"\b(\d+)-({endings})\b", lambda m: _russian_ending(ordinal(m[1], language), m[2]), text)
     elif language == "fa":
-        text = re.sub(r"(\d+)\s?\u200c?(?:اُ?م)(?!\w)", plain, text)
+        text = re.sub(r"(\d+)\s?\u200c?(?:اُ?مین|مین)(?!\w)", lambda m: plain(m) + "ین", text)
+        text = re.sub(r"(\d+)\s?\u200c?(?:اُ?م|م)(?!\w)", plain, text)
     elif language == "hi":
         text = re.sub(r"(\d+)(?:वाँ|वां)", plain, text)
         text = re.sub(r"(\d+)वीं", lambda m: re.sub("वाँ$", "वीं", re.sub("ा$", "ी", plain(m))), text)
@@ -310,8 +403,10 @@ def _ordinals(text: str, language: str, speech: Speech) -> str:
         text = re.sub(r"(?<![\d.,])1 (?=(?:Sekunde|Minute|Stunde|Woche|Million|Milliarde)\b)", "eine ", text)
         text = re.sub(r"(?<![\d.,])1 (?=[A-ZÄÖÜ])", "ein ", text)
         inflected = r"am|im|vom|zum|zur|dem|den|des|(?:sein|ihr|mein|dein|unser|jed)e[nmr]"
-        text = re.sub(rf"\b({inflected}) (\d{{1,3}})\.(?= [A-ZÄÖÜ])", lambda m: f"{m[1]} {ordinal(m[2], 'de')}n", text)
-        text = re.sub(r"\b(der|die|das) (\d{1,3})\.(?= [A-ZÄÖÜ])", lambda m: f"{m[1]} {ordinal(m[2], 'de')}", text)
+        text = re.sub(
+            rf"\b((?i:{inflected})) (\d{{1,3}})\.(?= [A-ZÄÖÜ])", lambda m: f"{m[1]} {ordinal(m[2], 'de')}n", text
+        )
+        text = re.sub(r"\b((?i:der|die|das)) (\d{1,3})\.(?= [A-ZÄÖÜ])", lambda m: f"{m[1]} {ordinal(m[2], 'de')}", text)
     elif language in ("pl", "cs", "hu", "tr"):
         text = re.sub(r"\b(\d{1,3})\.(?= [a-zà-ž])", plain, text)
         text = re.sub(r"\b(\d{1,3})'?(?:[iuüı]nc[iuüı])\b", plain, text) if language == "tr" else text
@@ -319,7 +414,7 @@ def _ordinals(text: str, language: str, speech: Speech) -> str:
     return text
 
 
-_KOREAN_COUNTED = "개|명|마리|병|살|시|번째|잔|권|대|그루|송이|켤레|사람|가지|채"
+_KOREAN_COUNTED = "개(?!월)|명|마리|병|살|시|번째|잔|권|대|그루|송이|켤레|사람|가지|채"
 
 
 def _special(text: str, language: str, speech: Speech) -> str:
@@ -330,21 +425,26 @@ def _special(text: str, language: str, speech: Speech) -> str:
         if language == "en" and match[2] in ("2", "4"):
             part = {"2": ("half", "halves"), "4": ("quarter", "quarters")}[match[2]]
             return f"{above} {form_of(match[1], part)}"
-        if language == "en" and 3 <= int(match[2]) < 100:
+        if language == "en" and (int(match[1]) >= int(match[2]) or int(match[2]) not in (3, *range(5, 11), 12, 16, 20)):
+            return f"{above} {below}"  # 24/7, 9/11
+        if language == "en":
             return f"{above} {ordinal(match[2], 'en')}{'' if match[1] == '1' else 's'}"
         if language == "fa":
             return f"{above} {ordinal(match[2], language)}"
         return speech.fraction.format(above=above, below=below, over=speech.over)
 
+    both = "and" if language == "en" else speech.signs["&"]
+    text = re.sub(r"(?<![\d/.])(\d+) (?=[1-9]/\d(?![\d/]))", lambda m: f"{cardinal(m[1], language)} {both} ", text)
     text = re.sub(r"(?<![\d/.])(\d{1,3})/(\d{1,3})(?![\d/])", fraction, text)
     text = re.sub(
         r"(?<![\d.])\d+(?:\.\d+){2,}(?!\d)",
         lambda m: f" {speech.point} ".join(cardinal(part, language) for part in m[0].split(".")),
         text,
     )
-    text = re.sub(r"(?<=\d)-(?=\d)", " to " if language == "en" else " ", text)
+    text = re.sub(r"(?<=\d)-(?=\d)", "、" if language in ("zh", "ja") else " ", text)
     if language == "ko":
-        text = re.sub(rf"(?<![\d.])([1-9]\d?)\s?(?={_KOREAN_COUNTED})", lambda m: native_korean(int(m[1])) + " ", text)
+        counted = rf"(?<![\d.제])(?!1[3-9]\s?시|2\d\s?시)([1-9]\d?)\s?(?={_KOREAN_COUNTED})"
+        text = re.sub(counted, lambda m: native_korean(int(m[1])) + " ", text)
     return text
 
 
@@ -357,21 +457,24 @@ def _plain_numbers(text: str, language: str, speech: Speech) -> str:
     blank = "" if language in ("zh", "ja", "ko") else " "
 
     def say(match: re.Match[str]) -> str:
-        # A number with leading zeros is read digit by digit, as a code or a telephone number is.
+        # Leading zeros, or ten digits and more without separators: a code or a telephone number, digit by digit.
         digits = match[0]
-        if re.match(r"0\d", digits):
+        if re.match(r"0\d", digits) or (digits.isascii() and len(digits) >= 10 and "." not in digits):
             words = " ".join(cardinal(digit, language) for digit in digits if digit != ".")
         else:
             words = cardinal(digits, language)
         return f"{blank}{words}{blank}"
 
     text = re.sub(_NUMBER, say, text)
+    if language == "de":
+        text = re.sub(r"\beins\s+(?=[A-ZÄÖÜ])", "ein ", text)
     if language == "tr":  # an ending joins its number: "1937'de"
         text = re.sub(r"(?<=\w) (?='\w)", "", text)
     return text.replace("십월", "시월").replace("육월", "유월") if language == "ko" else text
 
 
 _ROMAN = re.compile(r"(?<![\w.])(?=[IVX]{2,})(X{0,3})(IX|IV|V?I{0,3})(e|ème)?(\.(?=\s\w))?(?!\w)")
+_NUMBERED = ("War", "Part", "Chapter", "Act", "Volume", "Type", "Phase", "Section", "Book", "Class", "Level", "Bowl")
 _ORDINAL_KINGS = ("de", "pl", "cs", "hu", "tr", "ru")
 
 
@@ -383,7 +486,17 @@ def _roman(text: str, language: str) -> str:
 
     def say(match: re.Match[str]) -> str:
         number = str(10 * len(match[1]) + ones.index(match[2]))
-        if match[3] or match[4] or language in _ORDINAL_KINGS:
+        word = text[: match.start()].split()[-1] if text[: match.start()].split() else ""
+        name = word[:1].isupper() and word.isalpha() and len(word) > 1
+        if match[3] or match[4]:
+            return ordinal(number, language)
+        if language == "en":
+            if word in _NUMBERED or (re.match(r"\s*(?:century|and|$)", text[match.end() :]) and not name):
+                return cardinal(number, "en")
+            return f"the {ordinal(number, 'en')}" if name else match[0]
+        if name and language in ("de", "nl"):
+            return f"{'der' if language == 'de' else 'de'} {ordinal(number, language)}"
+        if language in _ORDINAL_KINGS or language == "it" or (language in ("es", "pt") and name and int(number) <= 10):
             return ordinal(number, language)
         return cardinal(number, language)
 

@@ -46,6 +46,8 @@ def cardinal(digits: str, language: str) -> str:
 
 def _whole(digits: str, language: str) -> str:
     writer = _OWN_WRITERS.get(language)
+    if language == "fa":  # nine, not "no"
+        return re.sub(r"(?<!\S)نه(?!\S)", "نُه", " ".join(_ask(int(digits), "fa").split()))
     return writer(int(digits)) if writer else " ".join(_ask(int(digits), language).replace(",", "").split())
 
 
@@ -83,6 +85,8 @@ def ordinal(digits: str, language: str) -> str:
         return _turkish_ordinal(number)
     if language == "zh":
         return "第" + cardinal(digits, language)
+    if language == "fa" and number % 100 == 30:
+        return cardinal(digits, language) + "\u200cاُم"
     if language == "fr" and number == 1:
         return "premier"
     return " ".join(_ask(number, language, "ordinal").split())

@@ -25,6 +25,7 @@ _SCRIPTS = {
     "ja": ("HIRAGANA", "KATAKANA", "CJK", "IDEOGRAPHIC"), "hi": ("DEVANAGARI",),
 }  # fmt: skip
 _SILENT = frozenset("\"'()[]{}<>*_~^|\\/¿¡·・‧「」『』〈〉《》【】〔〕〜～" + ZWNJ)
+_UNSAID = str.maketrans(dict.fromkeys(_SILENT - {"'", ZWNJ}, " "))  # espeak-ng would say "asterisk"
 _MARKS = re.compile("[\u064b-\u0655\u0670\u0900-\u097f]")
 
 
@@ -136,11 +137,11 @@ def phonemize(text: str, language: str) -> list[str]:
 
 def _read_clause(clause: str, language: str) -> list[str]:
     if language == "ja":
-        return read_japanese(clause)
+        return read_japanese(clause.translate(_UNSAID))
     if language == "zh":
         runs = re.findall(r"[a-zA-Z][a-zA-Z' -]*|[^\W\d_a-zA-Z]+", clause)
         return [unit for run in runs for unit in (_ask_espeak(run, "en-us") if run[0].isascii() else read_chinese(run))]
-    return _ask_espeak(order_for_espeak(clause), _VOICES.get(language, language))
+    return _ask_espeak(order_for_espeak(clause.translate(_UNSAID)), _VOICES.get(language, language))
 
 
 _SWITCH = re.compile(r"\([a-z-]+\)")  # espeak-ng's marks for a switch of language

@@ -70,12 +70,45 @@ def read_japanese(text: str) -> list[str]:
     with _lock:
         words = [(token.surface, token.phonetic) for token in _analyser().tokenize(text)]
     units: list[str] = []
-    for surface, phonetic in words:
+    for surface, phonetic in _join_numbers(words):
         kana = surface if phonetic == "*" else phonetic
         kana = "".join(_LETTERS.get(c.upper(), c) if c.isascii() else c for c in kana)
         kana = "".join(chr(ord(c) + 0x60) if "ぁ" <= c <= "ゖ" else c for c in kana)
         units += _read_kana("".join(c for c in kana if c.isalpha()), text)
     return units
+
+
+_NUMERALS = frozenset("零一二三四五六七八九十百千万億")
+_COUNTED = frozenset("人時本分匹回個階杯")
+_CHANGED = {
+    "サンヒャク": "サンビャク", "ロクヒャク": "ロッピャク", "ハチヒャク": "ハッピャク", "サンセン": "サンゼン",
+    "ハチセン": "ハッセン", "ヨンジ": "ヨジ", "キュージ": "クジ", "ヨンニン": "ヨニン", "イチホン": "イッポン",
+    "サンホン": "サンボン", "ロクホン": "ロッポン", "ハチホン": "ハッポン", "イチフン": "イップン",
+    "サンフン": "サンプン", "ヨンフン": "ヨンプン", "ロクフン": "ロップン", "ハチフン": "ハップン",
+    "ジューフン": "ジュップン", "イチヒキ": "イッピキ", "サンヒキ": "サンビキ",
+    "ロクヒキ": "ロッピキ", "イチカイ": "イッカイ", "イチコ": "イッコ", "ロクコ": "ロッコ",
+    "イチハイ": "イッパイ", "サンハイ": "サンバイ",
+}  # fmt: skip
+
+
+def _join_numbers(words: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Numbers with what they count as one word each, in which sounds have changed: 三百 is san-byaku."""
+    joined: list[tuple[str, str]] = []
+    for surface, phonetic in words:
+        counts = bool(joined) and set(joined[-1][0]) <= _NUMERALS
+        if counts and (set(surface) <= _NUMERALS or surface in _COUNTED):
+            before, reading = joined.pop()
+            joined.append((before + surface, reading + phonetic))
+        else:
+            joined.append((surface, phonetic))
+    people = {"一人": "ヒトリ", "二人": "フタリ"}
+    result = []
+    for surface, phonetic in joined:
+        if set(surface) & _NUMERALS:
+            for before, after in _CHANGED.items():
+                phonetic = phonetic.replace(before, after)
+        result.append((surface, people.get(surface, phonetic)))
+    return result
 
 
 def _read_kana(kana: str, text: str) -> list[str]:

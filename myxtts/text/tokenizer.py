@@ -19,6 +19,8 @@ from myxtts.text.phonemes import PAUSES, phonemize, refuse_unspeakable
 
 PAD, END = "<pad>", "<end>"
 STRESS = "ˈˌ"
+_TIE = "\u0361"
+_ONE_SOUND = {"tʃ", "dʒ", "ts", "dz", "tɕ", "dʑ", "oʊ", "aʊ", "aɪ", "eɪ", "ɔɪ"}  # as espeak-ng writes them
 _KEPT = " '" + ZWNJ  # what character mode keeps besides letters and pauses
 
 
@@ -29,6 +31,8 @@ def spell(text: str, language: str, front_end: str) -> list[str]:
         return phonemize(speakable, language)
     refuse_unspeakable(speakable, language)
     speakable = re.sub(r"(?<=\w)-(?=\w)", " ", speakable)  # a hyphen in a word is no pause
+    if language == "tr":
+        speakable = speakable.replace("İ", "i").replace("I", "ı")
     units = [PAUSES.get(c, c) for c in speakable.lower() if c.isalpha() or c in PAUSES or c in _KEPT or _is_mark(c)]
     if not any(c.isalpha() for c in units):
         raise UsageError(f"nothing to speak in {text[:60]!r}; write at least one word")
@@ -56,13 +60,16 @@ def spell_phonemes(phonemes: str) -> list[str]:
         for c in word:
             if c in STRESS:
                 stress = c
-            elif units and (_is_mark(c) or c in "ːˑʰʲʷˠˤ͡"):
+            elif (units and (_is_mark(c) or c in "ːˑʰʲʷˠˤ" or units[-1].endswith(_TIE))) or (
+                not stress and units and units[-1].lstrip(STRESS) + c in _ONE_SOUND
+            ):
                 units[-1] += c
             else:
                 units.append(PAUSES.get(c, stress + c))
                 stress = ""
-    if reserved := [unit for unit in units if "<" in unit or ">" in unit]:
-        raise UsageError(f"the phonemes hold {reserved[0]!r}; < and > are no sounds")
+    units = [unit.replace(_TIE, "") for unit in units]
+    if reserved := [c for unit in units for c in unit if c in "<>/\\()[]{}|" or c.isdecimal()]:
+        raise UsageError(f"the phonemes hold {reserved[0]!r}, which is no sound")
     if not any(c.isalpha() for unit in units for c in unit):
         raise UsageError(f"the phonemes {phonemes[:60]!r} hold no sound")
     return units

@@ -24,13 +24,25 @@ from myxtts.text.tokenizer import Tokenizer, spell, spell_phonemes
         ("“quoted” – text…", '"quoted" - text...'),
         ("$.50 or 1/2", "fifty cents or one half"),
         ("3/4 of version 2.10.3", "three quarters of version two point ten point three"),
-        ("Louis XIV, the 1990s", "Louis fourteen, the nineteen nineties"),
-        ("St. Mary on Main St.", "saint Mary on Main street"),
+        ("Louis XIV, the 1990s", "Louis the fourteenth, the nineteen nineties"),
+        ("St. Mary on Main St.", "saint Mary on Main street."),
         ("call 0049", "call zero zero four nine"),
         ("2024-05-31", "May thirty-first, twenty twenty-four"),
         ("Ｆｕｌｌ width ５", "Full width five"),
         ("5 km at 20°C", "five kilometers at twenty degrees Celsius"),
         ("pages 10-12, A&B", "pages ten to twelve, A and B"),
+        ("1½ cups, 2 1/2", "one and one half cups, two and one half"),
+        ("7:30pm or 10am today", "seven thirty PM or ten AM today"),
+        ("24/7, 50/50, 9/11", "twenty-four seven, fifty fifty, nine eleven"),
+        ("10-15% or $10-$15", "ten to fifteen percent or ten dollars to fifteen dollars"),
+        ("$1.2m at 10 km/h", "one point two million dollars at ten kilometers per hour"),
+        ("July 4, 1776", "July fourth, seventeen seventy-six"),
+        ("call 555-1234", "call five hundred and fifty-five twelve thirty-four"),
+        ("Yes or no. 5 came.", "Yes or no. five came."),
+        ("an IV drip, World War II", "an IV drip, World War two"),
+        ("by J. R. R. Tolkien", "by J R R Tolkien"),
+        ("vitamin D. Then", "vitamin D. Then"),
+        ("12 Main St. He ran 6 ft.", "twelve Main street He ran six feet"),
     ],
 )
 def test_english_is_written_out(written, spoken):
@@ -58,6 +70,13 @@ def test_english_is_written_out(written, spoken):
         ("ja", "14:30に¥2,980", "十四時三十分に二千九百八十円"),
         ("hu", "2024. május 31-én 65%-a", "kétezer-huszonnégy május harmincegyén hatvanöt százaléka"),
         ("ko", "3시에 12개, 10월", "세 시에 열두 개, 시월"),
+        ("de", "Am 24.12. um 1 Uhr", "Am vierundzwanzigsten Dezember um ein Uhr"),
+        ("de", "Version 2.10, 1.50 €", "Version zwei Komma zehn, ein Euro fünfzig"),
+        ("de", "Der 2. Weltkrieg", "Der zweite Weltkrieg"),
+        ("ru", "№ 5 и т. д.", "номер пять и так далее."),
+        ("ru", "8 800 555 35 35", "восемь восемьсот пятьсот пятьдесят пять тридцать пять тридцать пять"),
+        ("zh", "10-20人", "十到二十人"),
+        ("ko", "3개월 14시", "삼개월 십사시"),
         ("hi", "₹3,75,00,000 और ७वीं", "तीन करोड़ पचहत्तर लाख रुपये और सातवीं"),
     ],
 )  # fmt: skip
@@ -74,11 +93,19 @@ def test_every_language_writes_out_its_own_forms(language, written, spoken):
         ("کتاب ها و کتاب های من", "کتاب‌ها و کتاب‌های من"),
         ("\u200cسلام\u200c\u200c دنیا\u200c", "سلام دنیا"),
         ("کتـــاب", "کتاب"),
-        ("۱۴۰۳/۰۳/۱۱", "یازده خرداد هزار و چهارصد و سه"),
+        ("۱۴۰۳/۰۳/۱۱", "یازدهِ خرداد هزار و چهارصد و سه"),
         ("٢٤٥ و ۱٬۲۸۴ و ۳٫۵", "دویست و چهل و پنج و هزار و دویست و هشتاد و چهار و سه ممیز پنج"),
         ("۳/۵٪ و ۱/۲", "سه ممیز پنج درصد و یک دوم"),
         ("ﻛﺘﺎﺏ", "کتاب"),
         ("۵ام", "پنجم"),
+        ("۹ نفر و ۲۹", "نُه نفر و بیست و نُه"),
+        ("۱۲/۷۵ درصد", "دوازده ممیز هفتاد و پنج درصد"),
+        ("۹۸/۵/۱۲", "دوازدهِ مرداد هزار و سیصد و نود و هشت"),
+        ("٪۲۵ و %۲۵", "بیست و پنج درصد و بیست و پنج درصد"),
+        ("۳۰ام، ۲۰م، ۱۲مین", "سی\u200cاُم، بیستم، دوازدهمین"),
+        ("خانه ی دوستم", "خانهٔ دوستم"),
+        ("۱،۲۳۴،۵۶۷", "یک میلیون و دویست و سی و چهار هزار و پانصد و شصت و هفت"),
+        ("۱۳۵۷-۱۳۶۰", "هزار و سیصد و پنجاه و هفت تا هزار و سیصد و شصت"),
         ("تأثیر أمین", "تأثیر امین"),
     ],
 )
@@ -121,6 +148,26 @@ def test_sixty_sentences_of_every_language_are_spoken(language):
             assert len(tokenizer.encode(sentence, language)) > 5
         assert not any(c.isdigit() for c in "".join(tokenizer.symbols) if front_end == "characters")
         assert len(tokenizer.symbols) < 250 or (language in ("zh", "ja", "ko") and front_end == "characters")
+
+
+@pytest.mark.parametrize(
+    "text", ["hello *world*", "hello / world", "hello ~ world", "hello_ \\world", "[hello] <world>"]
+)
+def test_silent_signs_are_not_spoken(text):
+    assert spell(text, "en", "phonemes") == spell("hello world", "en", "phonemes")
+
+
+def test_nine_is_not_no_in_persian():
+    assert spell("۹", "fa", "phonemes") == ["n", "ˈo", "h"]
+
+
+def test_turkish_letters_are_lowered_the_turkish_way():
+    assert spell("İSTANBUL ISPARTA", "tr", "characters") == list("istanbul ısparta")
+
+
+def test_japanese_numbers_change_their_sounds():
+    assert spell("300", "ja", "phonemes") == ["s", "a", "ɴ", "bʲ", "a", "k", "ɯ"]
+    assert spell("2人と4時", "ja", "phonemes") == ["ɸ", "ɯ", "t", "a", "ɾ", "i", "t", "o", "j", "o", "dʑ", "i"]
 
 
 @pytest.mark.parametrize(("text", "named"), [("a 😀 b", "U\\+1F600"), ("a → b", "→"), ("x ☃", "U\\+2603")])
@@ -181,9 +228,10 @@ def test_text_without_words_is_refused(text):
 def test_phonemes_column_joins_marks_and_accepts_separators():
     assert spell_phonemes("həlˈoː wɜːld.") == ["h", "ə", "l", "ˈoː", "w", "ɜː", "l", "d", "."]
     assert spell_phonemes("k_e_t_ˈɑ_b_e.") == ["k", "e", "t", "ˈɑ", "b", "e", "."]
+    assert spell_phonemes("tʃˈoʊk dʒ t͡ʃ") == ["tʃ", "ˈoʊ", "k", "dʒ", "tʃ"]
 
 
-@pytest.mark.parametrize("column", ["...", "\u0301", "<pad>_<end>"])
+@pytest.mark.parametrize("column", ["...", "\u0301", "<pad>_<end>", "/həlˈoʊ/", "h3"])
 def test_a_phonemes_column_without_sounds_is_refused(column):
     with pytest.raises(UsageError):
         spell_phonemes(column)

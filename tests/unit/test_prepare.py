@@ -337,3 +337,62 @@ def test_show_tells_what_became_of_a_clip(tmp_path, run_myxtts):
     assert result.returncode == 0 and "unspeakable_text" in result.stdout and "U+2603" in result.stdout
     result = run_myxtts("prepare", folder, "--show", "c")
     assert result.returncode == 2 and "lists no clip 'c'" in result.stderr
+
+
+def test_nothing_is_ever_written_into_the_dataset(tmp_path, run_myxtts):
+    folder = make_set(tmp_path / "set", "a|good morning\n", a=voice(2))
+    for words in (
+        ("--cache-dir", folder / "wavs"),
+        ("--show", "a", "--picture", folder / "wavs" / "a.wav"),
+        ("--show", "a", "--picture", folder / "new.png"),
+    ):
+        result = run_myxtts("prepare", folder, *words)
+        assert result.returncode == 2 and "never changed" in result.stderr
+    assert soundfile.info(folder / "wavs" / "a.wav").duration == 2.0
+
+
+@pytest.mark.parametrize("part", ["clips.bin", "units.u16", "words.utf8", "rejected.csv"])
+def test_changed_bytes_in_any_part_are_noticed(tmp_path, part):
+    folder = make_set(tmp_path / "set", "a|good morning\ngone|never\n", a=voice(2))
+    pack = prepare(folder, config_for(tmp_path))
+    content = bytearray((pack.folder / part).read_bytes())
+    content[len(content) // 2] ^= 1
+    (pack.folder / part).write_bytes(bytes(content))
+    with pytest.raises(RunError, match=f"the content of {part}"):
+        open_pack(pack.folder)
+
+
+def test_a_spoiled_journal_or_memory_of_hashes_costs_time_only(larger_set, tmp_path):
+    config = config_for(tmp_path)
+
+    def stop(what: str, done: int, total: int) -> None:
+        if what == "checking clips" and done == 100:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        prepare(larger_set, config, stop)
+    journal = next((tmp_path / "cache").glob(".building-*/journal.jsonl"))
+    content = bytearray(journal.read_bytes())
+    content[len(content) // 2 : len(content) // 2 + 40] = bytes(40)
+    journal.write_bytes(bytes(content))
+    for memory in (tmp_path / "cache").glob("hashes-*"):
+        memory.write_text("[1, null]")
+    pack = prepare(larger_set, config)
+    assert len(pack) == 240
+    assert all(len(pack.wave(number)) for number in range(240))
+
+
+def test_one_impossible_id_costs_that_line_only(tmp_path):
+    folder = make_set(tmp_path / "set", f"a|good morning\n{'x' * 400}|too long a name\n", a=voice(2))
+    pack = prepare(folder, config_for(tmp_path))
+    assert len(pack) == 1 and list(reasons(pack).values()) == ["missing"]
+
+
+def test_names_are_found_however_they_were_typed(tmp_path):
+    folder = make_set(tmp_path / "set", "caf\u00e9|good morning\nb|good evening\nc|good night\n")
+    soundfile.write(folder / "wavs" / "cafe\u0301.wav", voice(2), RATE)
+    soundfile.write(folder / "wavs" / "b.Wav", voice(2, 1), RATE, format="WAV")
+    soundfile.write(tmp_path / "c.wav", voice(2, 2), RATE)
+    (folder / "wavs" / "linked").symlink_to(tmp_path)
+    (tmp_path / "back").symlink_to(folder / "wavs")
+    assert [clip.id for clip in prepare(folder, config_for(tmp_path))] == ["caf\u00e9", "b", "c"]

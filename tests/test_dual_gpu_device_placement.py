@@ -1,6 +1,7 @@
 """Where everything lies when two devices share the work. Runs as `python -m unittest tests.<this> -v` too."""
 
 import tempfile
+import threading
 import unittest
 from dataclasses import replace
 from pathlib import Path
@@ -79,6 +80,31 @@ class DevicePlacement(unittest.TestCase):
         self.assertEqual(len(seen), 4)
         self.assertTrue(all(name.endswith("CPU:1") for pair in seen for name in pair), seen)
         self.assertTrue(any(isinstance(event, Primed) for event in events))
+
+    def test_nothing_is_read_back_between_log_points(self):
+        from tensorflow.python.framework import ops
+
+        trainer = make_trainer(self.home, **TWO, **{"training.max_steps": 20, "training.log_every": 10})
+        reads, at_step = [0], []
+        read, step = ops._EagerTensorBase._numpy, trainer.step.__class__.__call__
+
+        def counted(tensor):
+            reads[0] += threading.current_thread() is threading.main_thread()
+            return read(tensor)
+
+        def watched(*arguments):
+            at_step.append(reads[0])
+            return step(*arguments)
+
+        ops._EagerTensorBase._numpy = counted
+        self.addCleanup(setattr, ops._EagerTensorBase, "_numpy", read)
+        trainer.step.__class__.__call__ = watched
+        self.addCleanup(setattr, trainer.step.__class__, "__call__", step)
+        trainer.train()
+        between = np.diff(at_step)
+        self.assertEqual(len(at_step), 20)
+        self.assertGreater(between[9], 0)  # after the tenth step comes a log line
+        self.assertEqual(between[:9].sum() + between[10:].sum(), 0, between)
 
     def test_modes_give_equal_results(self):
         weights = {}

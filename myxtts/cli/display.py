@@ -18,7 +18,7 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
-from myxtts.training.metrics import Event, Primed, Validation
+from myxtts.training.metrics import Event, Primed, Resized, Validation
 
 
 def clock_text(seconds: float) -> str:
@@ -32,6 +32,8 @@ def event_line(event: Event) -> str:
     """The log line of the specification."""
     if isinstance(event, Primed):
         return "✅ Model training starting now"
+    if isinstance(event, Resized):
+        return f"🔧 Buffer now {event.slots} batches (step {event.step}): {event.reason}"
     losses = " ".join(f"{name} {value:.3f}" for name, value in event.losses.items())
     if isinstance(event, Validation):
         return f"validation at step {event.step} | {losses}"
@@ -65,7 +67,7 @@ def training_display(console: Console) -> Iterator[Callable[[Event], None]]:
         task = progress.add_task("train", total=1.0, step=0, loss="…", speed="…", wait="…", left="…")
 
         def show(event: Event) -> None:
-            if isinstance(event, Validation | Primed):
+            if isinstance(event, Validation | Primed | Resized):
                 progress.console.print(event_line(event), highlight=False, markup=False)
                 return
             progress.update(

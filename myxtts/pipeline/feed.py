@@ -4,9 +4,10 @@ In: a source of RawBatch, a Featurizer and a DevicePlan.
 Out: Batch objects on the model device; unless the plan is sequential, a thread of its own prepares them ahead.
 """
 
+import itertools
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Protocol, Self
 
@@ -18,9 +19,12 @@ from myxtts.errors import RunError
 from myxtts.pipeline.clock import StageClock
 from myxtts.pipeline.featurize import Featurizer
 from myxtts.pipeline.stage import naming_stage, some
-from myxtts.pipeline.transfer import BoundedBuffer, Closed, Stalled
+from myxtts.pipeline.transfer import BoundedBuffer, Closed, Stalled, Waits
 
 SLOTS = 3  # batches that may wait, ready, on the model device: one being prepared, one ready, one training
+FEWEST = 2
+WINDOW = 50  # batches between two looks at the waits
+OFTEN = 0.1  # share of batches for which a side waits before the buffer is changed
 STALL_SECONDS = 120.0
 LEAVE_SECONDS = 5.0
 
@@ -31,6 +35,21 @@ class Source(Protocol):
     def batches(self, start: int, epochs: int, shuffle: bool) -> tf.data.Dataset: ...
 
     def names(self, number: int, shuffle: bool) -> list[str]: ...
+
+
+def most_slots(batch_size: int) -> int:
+    """How far the buffer may grow: small batches are cheap to hold, large ones fill the card's memory."""
+    return max(SLOTS, min(8, 64 // batch_size))
+
+
+def choose_slots(slots: int, most: int, waits: Waits) -> tuple[int, str]:
+    """The number of slots that the waits ask for, and why; the same number where nothing asks."""
+    empty, full = waits.empty / max(1, waits.taken), waits.full / max(1, waits.taken)
+    if empty > OFTEN and full > OFTEN and slots < most:
+        return slots + 1, f"training waited for {empty:.0%} of the batches and preparing for a slot at {full:.0%}"
+    if slots > FEWEST and waits.least >= FEWEST and full > OFTEN:
+        return slots - 1, f"at least {waits.least} batches were always ready"
+    return slots, ""
 
 
 class Feed:
@@ -45,6 +64,8 @@ class Feed:
         epochs: where to end; 0 means never.
         shuffle: as in `HostDataset.batches`.
         stall_seconds: how long the source may give nothing before that is an error.
+        most: how many slots the buffer may grow to.
+        resized: told the new number of slots and the reason of each change.
     """
 
     def __init__(
@@ -57,10 +78,13 @@ class Feed:
         epochs: int = 0,
         shuffle: bool = True,
         stall_seconds: float = STALL_SECONDS,
+        most: int = SLOTS,
+        resized: Callable[[int, str], None] = lambda slots, reason: None,
     ):
         self._source, self._featurizer, self._devices, self._clock = source, featurizer, devices, clock
         self._start, self._epochs, self._shuffle, self._stall_seconds = start, epochs, shuffle, stall_seconds
         self._buffer: BoundedBuffer[Batch] = BoundedBuffer(SLOTS)
+        self._most, self._resized = most, resized
         self._at = "load", start
         self._thread: threading.Thread | None = None
 
@@ -68,6 +92,16 @@ class Feed:
     def ready(self) -> int:
         """Batches that wait in the buffer."""
         return len(self._buffer)
+
+    @property
+    def slots(self) -> int:
+        return self._buffer.slots
+
+    def _adapt(self) -> None:
+        slots, reason = choose_slots(self._buffer.slots, self._most, self._buffer.take_waits())
+        if reason:
+            self._buffer.resize(slots)
+            self._resized(slots, reason)
 
     def __enter__(self) -> Self:
         if self._devices.pipeline != "sequential":
@@ -102,7 +136,9 @@ class Feed:
                 if batch is None:
                     return
                 yield batch
-        while True:
+        for taken in itertools.count(1):
+            if taken % WINDOW == 0:
+                self._adapt()
             with self._clock.time("wait"):
                 try:
                     batch = self._buffer.get(self._stall_seconds)

@@ -6,6 +6,7 @@ Out: the same items in order, or the producer's exception.
 
 import threading
 from collections import deque
+from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 Item = TypeVar("Item")
@@ -19,6 +20,16 @@ class Stalled(Exception):
     """Nothing came for too long."""
 
 
+@dataclass(frozen=True)
+class Waits:
+    """Of so many items taken: how often the buffer was empty, how often full, and the least that it held."""
+
+    taken: int
+    empty: int
+    full: int
+    least: int
+
+
 class BoundedBuffer(Generic[Item]):
     """A few slots; `put` waits while they are full, `get` while they are empty, and `close` wakes both."""
 
@@ -27,6 +38,8 @@ class BoundedBuffer(Generic[Item]):
         self._items: deque[Item] = deque()
         self._changed = threading.Condition()
         self._closed = False
+        self._found_full = self._found_empty = self._taken = 0
+        self._least = slots
         self._error: BaseException | None = None
 
     def __len__(self) -> int:
@@ -34,6 +47,7 @@ class BoundedBuffer(Generic[Item]):
 
     def put(self, item: Item) -> None:
         with self._changed:
+            self._found_full += len(self._items) >= self.slots
             self._changed.wait_for(lambda: self._closed or len(self._items) < self.slots)
             if self._closed:
                 raise Closed
@@ -52,6 +66,9 @@ class BoundedBuffer(Generic[Item]):
             Stalled: nothing came for so many seconds.
         """
         with self._changed:
+            self._taken += 1
+            self._found_empty += not self._items
+            self._least = min(self._least, len(self._items))
             if not self._changed.wait_for(lambda: self._closed or self._items, seconds):
                 raise Stalled
             if self._items:
@@ -59,6 +76,19 @@ class BoundedBuffer(Generic[Item]):
                 self._changed.notify_all()
                 return item
             raise self._error or Closed
+
+    def resize(self, slots: int) -> None:
+        with self._changed:
+            self.slots = slots
+            self._changed.notify_all()
+
+    def take_waits(self) -> "Waits":
+        """How often each side had to wait since the last call, which starts anew."""
+        with self._changed:
+            waits = Waits(self._taken, self._found_empty, self._found_full, self._least)
+            self._taken = self._found_empty = self._found_full = 0
+            self._least = self.slots
+        return waits
 
     def clear(self) -> None:
         """Lets go of what nobody will take."""

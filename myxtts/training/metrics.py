@@ -43,7 +43,16 @@ class Primed:
     batches: int
 
 
-Event = Metrics | Validation | Primed
+@dataclass(frozen=True)
+class Resized:
+    """The buffer between preparing and training has another size now."""
+
+    step: int
+    slots: int
+    reason: str
+
+
+Event = Metrics | Validation | Primed | Resized
 
 
 @dataclass(frozen=True)

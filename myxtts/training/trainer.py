@@ -28,11 +28,11 @@ from myxtts.models.layers import unstack_frames
 from myxtts.models.xtts import XTTS
 from myxtts.pipeline.clock import StageClock
 from myxtts.pipeline.featurize import Featurizer
-from myxtts.pipeline.feed import SLOTS, Feed
+from myxtts.pipeline.feed import Feed, most_slots
 from myxtts.pipeline.stage import naming_stage
 from myxtts.training.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from myxtts.training.logbook import Logbook
-from myxtts.training.metrics import Event, Metrics, Primed, Summary, Validation
+from myxtts.training.metrics import Event, Metrics, Primed, Resized, Summary, Validation
 from myxtts.training.optimizer import learning_rate
 from myxtts.training.pace import Pace
 from myxtts.training.step import EvaluateStep, FlatStart, TrainStep
@@ -116,10 +116,19 @@ class XTTSTrainer:
     # The loop
 
     def _feed(
-        self, dataset: HostDataset, clock: StageClock, start: int = 0, epochs: int = 0, shuffle: bool = True
+        self,
+        dataset: HostDataset,
+        clock: StageClock,
+        start: int = 0,
+        epochs: int = 0,
+        shuffle: bool = True,
+        show: Show = lambda _: None,
     ) -> Feed:
-        stall = self.config.data.stall_timeout
-        return Feed(dataset, self.featurizer, self.devices, clock, start, epochs, shuffle, stall)
+        data = self.config.data
+        return Feed(
+            dataset, self.featurizer, self.devices, clock, start, epochs, shuffle, data.stall_timeout,
+            most_slots(data.batch_size), lambda slots, reason: show(Resized(self.steps_done, slots, reason)),
+        )  # fmt: skip
 
     def _training_stage(self) -> AbstractContextManager[None]:
         return naming_stage("train", self.batches_done, lambda: self.train_set.names(self.batches_done))
@@ -132,7 +141,10 @@ class XTTSTrainer:
             raise UsageError(
                 f"the run is complete at step {self.steps_done}; raise its limit (--max-steps, --epochs, --max-minutes)"
             )
-        with Logbook(run, show) as logbook, self._feed(self.train_set, clock, self.batches_done, config.epochs) as feed:
+        with (
+            Logbook(run, show) as logbook,
+            self._feed(self.train_set, clock, self.batches_done, config.epochs, show=show) as feed,
+        ):
             if self.devices.two_devices:
                 show(Primed(feed.wait_until_primed(self.config.data.model_start_delay), feed.ready))
             for batch in self._flat_start_first(iter(feed)):
@@ -149,7 +161,7 @@ class XTTSTrainer:
                 last = stopped or self.progress(pace.seconds) >= 1.0
                 improved = False
                 if self.steps_done % config.log_every == 0 or last:
-                    logbook.record(self._metrics(pace, rate, feed.ready / SLOTS))
+                    logbook.record(self._metrics(pace, rate, feed.ready / feed.slots))
                 with pace.aside():
                     if self.val_set and not stopped and (self.steps_done % config.val_every == 0 or last):
                         improved = self._validate(logbook)

@@ -119,3 +119,38 @@ def test_a_text_file_becomes_a_folder_of_recordings(run_myxtts, trained, tmp_pat
     result = run_myxtts("synthesize", "--checkpoint", trained, *words)
     assert result.returncode == 0, result.stderr
     assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["0001.wav", "0002.wav"]
+
+
+def test_validate_passes_on_virtual_devices_and_fails_without_gpus(run_myxtts):
+    result = run_myxtts("validate", "--virtual-devices", "2", "--data-gpu", "0", "--model-gpu", "1")
+    lines = result.stdout.splitlines()
+    assert result.returncode == 0, result.stdout
+    assert [line[:2] for line in lines if line[:1].isdigit()] == ["1.", "2.", "3.", "4.", "5."]
+    assert "🎉 All validation checks passed!" in lines and "Your system is ready for dual-GPU training." in lines
+    assert "❌" not in result.stdout and "virtual" in lines[-1]
+    result = run_myxtts("validate", "--json")
+    document = json.loads(result.stdout)
+    assert result.returncode == 1 and not document["passed"] and len(document["sections"]) == 5
+    assert "found 0" in document["sections"][0]["checks"][0]["detail"]
+    assert run_myxtts("validate", "--data-gpu", "0").returncode == 2
+
+
+def test_training_on_two_devices_says_what_it_does(run_myxtts, corpus, tiny_yaml, tmp_path):
+    result = run_myxtts(
+        "train", "--train-data", corpus, "--config", tiny_yaml, "--checkpoint-dir", tmp_path / "run", "--max-steps", "2",
+        "--virtual-devices", "2", "--data-gpu", "1", "--model-gpu", "0", "--model-start-delay", "0.5",
+    )  # fmt: skip
+    assert result.returncode == 0, result.stderr
+    for line in (
+        "🎯 Configuring Multi-GPU Mode...", "   Data Processing GPU: /CPU:1", "   Model Training GPU: /CPU:0",
+        "✅ Multi-GPU configuration completed successfully", "🚀 Intelligent GPU Pipeline: Multi-GPU Mode",
+        "   - Prefetching to /CPU:1 with buffer_size=50", "🎯 Multi-GPU Mode: Model will be placed on /CPU:0",
+        "Creating model on device: /CPU:0", "🕐 Multi-GPU Mode: Waiting 0.5s for data pipeline to warm up...",
+        "✅ Model training starting now",
+    ):  # fmt: skip
+        assert line in result.stdout.splitlines(), line
+    result = run_myxtts(
+        "train", "--train-data", corpus, "--config", tiny_yaml, "--checkpoint-dir", tmp_path / "one", "--max-steps", "2",
+        "--pipeline", "sequential",
+    )  # fmt: skip
+    assert result.returncode == 0 and "Sequential pipeline: /CPU:0 prepares, then /CPU:0 trains" in result.stdout

@@ -12,9 +12,9 @@ from myxtts.devices import DevicePlan, plan_devices
 from myxtts.errors import RunError
 from myxtts.pipeline.clock import StageClock
 from myxtts.pipeline.featurize import Featurizer
-from myxtts.pipeline.feed import SLOTS, Feed
+from myxtts.pipeline.feed import SLOTS, Feed, choose_slots, most_slots
 from myxtts.pipeline.stage import StageError
-from myxtts.pipeline.transfer import BoundedBuffer, Closed
+from myxtts.pipeline.transfer import BoundedBuffer, Closed, Waits
 
 CONFIG = build({"model.reference_frames": 32})
 HOP = CONFIG.audio.hop_samples
@@ -189,3 +189,32 @@ def test_a_primed_feed_has_waited_and_is_full():
     with Feed(Repeated(9), Featurizer(CONFIG), plan(), StageClock()) as feed:
         assert feed.wait_until_primed(0.3) >= 0.3
         assert feed.ready == SLOTS
+
+
+@pytest.mark.parametrize(
+    ("slots", "waits", "wanted"),
+    [
+        (3, Waits(50, 10, 12, 0), 4),  # each side waits in turn: jitter
+        (8, Waits(50, 10, 12, 0), 8),  # the bound
+        (3, Waits(50, 49, 0, 0), 3),  # preparing is slower: no buffer helps
+        (3, Waits(50, 0, 50, 2), 2),  # training is slower: fewer will do
+        (2, Waits(50, 0, 50, 2), 2),
+    ],
+)
+def test_the_buffer_follows_the_waits_within_bounds(slots, waits, wanted):
+    chosen, reason = choose_slots(slots, 8, waits)
+    assert chosen == wanted and bool(reason) == (chosen != slots)
+
+
+def test_the_bound_depends_on_the_batch_size():
+    assert [most_slots(size) for size in (1, 8, 16, 64)] == [8, 8, 4, 3]
+
+
+def test_a_change_of_the_buffer_is_reported_with_its_reason():
+    changes = []
+    with Feed(
+        Repeated(120), Featurizer(CONFIG), plan(), StageClock(), resized=lambda slots, why: changes.append((slots, why))
+    ) as feed:
+        for _ in feed:
+            time.sleep(0.01)
+    assert changes and changes[0][0] == 2 and "always ready" in changes[0][1]

@@ -271,13 +271,17 @@ def guarded_copies() -> Iterator[None]:
     if os.environ.get(POLICY) != "explicit":
         yield
         return
-    experimental = import_tensorflow().config.experimental
-    before = experimental.get_device_policy()
-    experimental.set_device_policy("explicit")
+    # TensorFlow's public setter compares with what another thread has set and then does nothing.
+    from tensorflow.python import pywrap_tfe
+    from tensorflow.python.eager import context
+
+    handle = context.context()._handle
+    before = pywrap_tfe.TFE_ContextGetDevicePlacementPolicy(handle)
+    pywrap_tfe.TFE_ContextSetThreadLocalDevicePlacementPolicy(handle, context.DEVICE_PLACEMENT_EXPLICIT)
     try:
         yield
     finally:
-        experimental.set_device_policy(before)
+        pywrap_tfe.TFE_ContextSetThreadLocalDevicePlacementPolicy(handle, before)
 
 
 def move(tensor: Any, device: str) -> Any:

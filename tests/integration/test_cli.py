@@ -137,7 +137,8 @@ def test_validate_passes_on_virtual_devices_and_fails_without_gpus(run_myxtts):
 
 def test_training_on_two_devices_says_what_it_does(run_myxtts, corpus, tiny_yaml, tmp_path):
     result = run_myxtts(
-        "train", "--train-data", corpus, "--config", tiny_yaml, "--checkpoint-dir", tmp_path / "run", "--max-steps", "2",
+        "train", "--train-data", corpus, "--config", tiny_yaml, "--checkpoint-dir", tmp_path / "run",
+        "--max-steps", "2",
         "--virtual-devices", "2", "--data-gpu", "1", "--model-gpu", "0", "--model-start-delay", "0.5",
     )  # fmt: skip
     assert result.returncode == 0, result.stderr
@@ -150,7 +151,8 @@ def test_training_on_two_devices_says_what_it_does(run_myxtts, corpus, tiny_yaml
     ):  # fmt: skip
         assert line in result.stdout.splitlines(), line
     result = run_myxtts(
-        "train", "--train-data", corpus, "--config", tiny_yaml, "--checkpoint-dir", tmp_path / "one", "--max-steps", "2",
+        "train", "--train-data", corpus, "--config", tiny_yaml, "--checkpoint-dir", tmp_path / "one",
+        "--max-steps", "2",
         "--pipeline", "sequential",
     )  # fmt: skip
     assert result.returncode == 0 and "Sequential pipeline: /CPU:0 prepares, then /CPU:0 trains" in result.stdout

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 TEXT_STEP, FRAME_STEP = 8, 16  # shapes are rounded up to these
+BATCHES_WORTH = 8  # batches an epoch that one more shape must have
 WORTH = 0.01  # share of all frames that one more shape must save
 
 
@@ -46,7 +47,11 @@ class Plan:
 def make_buckets(
     frames: np.ndarray, tokens: np.ndarray, count: int, batch_size: int, frames_per_step: int = 1
 ) -> list[Bucket]:
-    """At most `count` buckets that together need the fewest padded frames, in whole decoder steps."""
+    """At most `count` buckets that together need the fewest padded frames, in whole decoder steps.
+
+    Each shape is traced once, which takes as long as some steps: a small set gets few of them.
+    """
+    count = min(count, max(2, len(frames) // (BATCHES_WORTH * batch_size)))
     step = math.lcm(FRAME_STEP, frames_per_step)
     edges = _choose_edges(-(-np.asarray(frames) // step) * step, np.asarray(frames), count)
     order = np.lexsort((tokens, frames))

@@ -13,7 +13,7 @@ def demo(tmp_path_factory, run_myxtts) -> tuple[Path, subprocess.CompletedProces
     folder = tmp_path_factory.mktemp("demo") / "demo"
     words = (
         "--minutes",
-        "0.6",
+        "0.8",
         "--sentences",
         "60",
         "--voice",

@@ -13,13 +13,13 @@ from typing import Self
 import tensorflow as tf
 
 from myxtts.audio.picture import colour
-from myxtts.training.metrics import Metrics, Validation
+from myxtts.training.metrics import Event, Metrics, Primed, Resized, Validation
 
 
 class Logbook:
-    """Writes beside the checkpoints; `show` displays each Metrics or Validation."""
+    """Writes beside the checkpoints; `show` displays each event."""
 
-    def __init__(self, folder: Path, show: Callable[[Metrics | Validation], None]):
+    def __init__(self, folder: Path, show: Callable[[Event], None]):
         folder.mkdir(parents=True, exist_ok=True)
         self._show = show
         self._lines = (folder / "metrics.jsonl").open("a", encoding="utf-8")
@@ -50,6 +50,10 @@ class Logbook:
                 tf.summary.image(f"mel/{name}", colour(getattr(validation, name).T, 2)[None])
             tf.summary.image("alignment", colour(validation.path, 4)[None])
         self._show(validation)
+
+    def record_event(self, event: Primed | Resized) -> None:
+        self._write({"kind": type(event).__name__.lower(), **dataclasses.asdict(event)})
+        self._show(event)
 
     def _write(self, line: dict) -> None:
         self._lines.write(json.dumps(line) + "\n")

@@ -122,12 +122,12 @@ class XTTSTrainer:
         start: int = 0,
         epochs: int = 0,
         shuffle: bool = True,
-        show: Show = lambda _: None,
+        note: Callable[[Resized], None] = lambda _: None,
     ) -> Feed:
         data = self.config.data
         return Feed(
             dataset, self.featurizer, self.devices, clock, start, epochs, shuffle, data.stall_timeout,
-            most_slots(data.batch_size), lambda slots, reason: show(Resized(self.steps_done, slots, reason)),
+            most_slots(data.batch_size), lambda slots, reason: note(Resized(self.steps_done, slots, reason)),
         )  # fmt: skip
 
     def _training_stage(self) -> AbstractContextManager[None]:
@@ -143,10 +143,11 @@ class XTTSTrainer:
             )
         with (
             Logbook(run, show) as logbook,
-            self._feed(self.train_set, clock, self.batches_done, config.epochs, show=show) as feed,
+            self._feed(self.train_set, clock, self.batches_done, config.epochs, note=logbook.record_event) as feed,
         ):
             if self.devices.two_devices:
-                show(Primed(feed.wait_until_primed(self.config.data.model_start_delay), feed.ready))
+                seconds = feed.wait_until_primed(self.config.data.model_start_delay)
+                logbook.record_event(Primed(seconds, feed.ready))
             for batch in self._flat_start_first(iter(feed)):
                 begin = time.perf_counter()
                 rate = learning_rate(config, self.steps_done, self.progress(pace.seconds))

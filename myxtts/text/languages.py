@@ -79,7 +79,7 @@ SPEECH: dict[str, Speech] = {
             "mt.": "mount",
             "jan.": "January", "feb.": "February", "aug.": "August", "sept.": "September", "oct.": "October",
             "nov.": "November", "dec.": "December", "prof.": "professor", "e.g.": "for example",
-            "i.e.": "that is", "a.m.": "AM", "p.m.": "PM",
+            "i.e.": "that is", "a.m.": "A.M", "p.m.": "P.M",
             "approx.": "approximately", "ave.": "avenue", "dept.": "department", "inc.": "incorporated",
         },
     ),

@@ -32,7 +32,7 @@ from myxtts.text.tokenizer import Tokenizer, spell, spell_phonemes
         ("5 km at 20°C", "five kilometers at twenty degrees Celsius"),
         ("pages 10-12, A&B", "pages ten to twelve, A and B"),
         ("1½ cups, 2 1/2", "one and one half cups, two and one half"),
-        ("7:30pm or 10am today", "seven thirty PM or ten AM today"),
+        ("7:30pm or 10am today", "seven thirty P.M or ten A.M today"),
         ("24/7, 50/50, 9/11", "twenty-four seven, fifty fifty, nine eleven"),
         ("10-15% or $10-$15", "ten to fifteen percent or ten dollars to fifteen dollars"),
         ("$1.2m at 10 km/h", "one point two million dollars at ten kilometers per hour"),

@@ -396,3 +396,44 @@ def test_names_are_found_however_they_were_typed(tmp_path):
     (folder / "wavs" / "linked").symlink_to(tmp_path)
     (tmp_path / "back").symlink_to(folder / "wavs")
     assert [clip.id for clip in prepare(folder, config_for(tmp_path))] == ["caf\u00e9", "b", "c"]
+
+
+@pytest.mark.parametrize("form", ["RF64", "AIFF"])
+def test_other_containers_that_are_cut_are_called_truncated(tmp_path, form):
+    folder = make_set(tmp_path / "set", "a|good morning\n")
+    target = folder / "wavs" / "a.wav"
+    soundfile.write(target, voice(3.0), RATE, format=form, subtype="PCM_16")
+    assert len(prepare(folder, config_for(tmp_path))) == 1
+    whole = target.read_bytes()
+    target.write_bytes(whole[: int(len(whole) * 0.6)])
+    assert reasons(prepare(folder, config_for(tmp_path))) == {"a": "truncated"}
+
+
+@pytest.mark.parametrize("length", [0x7FFFF000, 0xFFFFFFFF])
+def test_a_recording_written_into_a_pipe_is_whole(tmp_path, length):
+    folder = make_set(tmp_path / "set", "a|good morning\n", a=voice(2))
+    target = folder / "wavs" / "a.wav"
+    content = bytearray(target.read_bytes())
+    place = content.index(b"data") + 4
+    content[place : place + 4] = length.to_bytes(4, "little")
+    target.write_bytes(bytes(content))
+    assert len(prepare(folder, config_for(tmp_path))) == 1
+
+
+def test_utf16_without_a_mark_is_an_encoding_error(tmp_path):
+    folder = make_set(tmp_path / "set", ("a|good morning, all of you who listen\n" * 3).encode("utf-16-le"))
+    with pytest.raises(UsageError, match=r"UTF-16.*iconv"):
+        prepare(folder, config_for(tmp_path))
+
+
+def test_json_is_valid_on_a_terminal_that_is_not_utf8(tmp_path):
+    folder = make_set(tmp_path / "set", "سلام|good morning\n")
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    result = subprocess.run(command(folder, tmp_path / "cache"), capture_output=True, text=True, env=environment)
+    assert json.loads(result.stdout)["rejected"][0]["id"] == "سلام"
+
+
+@pytest.mark.parametrize("flag", ["--num-workers"])
+def test_a_number_beyond_reason_is_one_line(tmp_path, run_myxtts, flag):
+    result = run_myxtts("prepare", make_set(tmp_path / "set", "a|b\n"), flag, "9" * 20)
+    assert result.returncode == 2 and "at most" in result.stderr and len(result.stderr.splitlines()) == 1

@@ -5,6 +5,7 @@ Out: a `DevicePlan` whose names every other module passes on.
 """
 
 import ctypes
+import functools
 import logging
 import os
 import sys
@@ -161,6 +162,7 @@ def select_gpus(data: DataConfig) -> None:
 # TensorFlow itself
 
 
+@functools.cache
 def import_tensorflow() -> ModuleType:
     """TensorFlow without its start-up chatter on standard error; all of it is shown when the import fails."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")

@@ -36,6 +36,11 @@ def _setting(
     parser.add_argument(flag, dest=key, type=kind, default=argparse.SUPPRESS, help=help, **more)  # type: ignore[arg-type]
 
 
+def _switch(parser: argparse._ActionsContainer, flag: str, key: str, value: bool, help: str) -> None:
+    """A flag that takes no word and sets a value."""
+    parser.add_argument(flag, dest=key, action="store_const", const=value, default=argparse.SUPPRESS, help=help)
+
+
 def _data_settings(parser: argparse.ArgumentParser) -> None:
     _setting(
         parser, "--language", "data.language", str, "language of clips without a language column", choices=LANGUAGES
@@ -61,14 +66,8 @@ def _device_settings(parser: argparse.ArgumentParser) -> None:
         "parts of the CPU that stand in for GPUs",
         metavar="N",
     )
-    devices.add_argument(
-        "--enable-memory-isolation",
-        dest="data.memory_isolation",
-        action="store_const",
-        const=True,
-        default=argparse.SUPPRESS,
-        help="a hard memory limit for each of the two GPUs",
-    )
+    isolation = "a hard memory limit for each of the two GPUs"
+    _switch(devices, "--enable-memory-isolation", "data.memory_isolation", True, isolation)
     for role, megabytes in (("data", 8192), ("model", 16384)):
         _setting(
             devices,
@@ -133,9 +132,7 @@ def _add_train(commands: argparse._SubParsersAction) -> None:
     shapes = data.add_mutually_exclusive_group()
     for flag, value in (("--enable-static-shapes", True), ("--disable-static-shapes", False)):
         words = "pad to a few fixed shapes (default)" if value else "pad to the longest clip of each batch"
-        shapes.add_argument(
-            flag, dest="data.static_shapes", action="store_const", const=value, default=argparse.SUPPRESS, help=words
-        )
+        _switch(shapes, flag, "data.static_shapes", value, words)
     _data_settings(train)
     _pipeline_settings(data)
     _device_settings(train)
@@ -143,14 +140,7 @@ def _add_train(commands: argparse._SubParsersAction) -> None:
     _setting(model, "--model-size", "model.size", str, "preset (default tiny)", choices=tuple(MODEL_SIZES))
     _setting(model, "--lr", "training.lr", float, "peak learning rate", metavar="X")
     _setting(model, "--seed", "training.seed", int, "seed of weights and order", metavar="N")
-    model.add_argument(
-        "--xla",
-        dest="training.xla",
-        action="store_const",
-        const=True,
-        default=argparse.SUPPRESS,
-        help="compile the step with XLA",
-    )
+    _switch(model, "--xla", "training.xla", True, "compile the step with XLA")
     limits = train.add_argument_group("limits (the first one reached ends the run)")
     _setting(limits, "--epochs", "training.epochs", int, "passes over the data", metavar="N")
     _setting(limits, "--max-steps", "training.max_steps", int, "optimizer steps", metavar="N")

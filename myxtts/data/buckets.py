@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from myxtts.config.config import XTTSConfig
+
 TEXT_STEP, FRAME_STEP = 8, 16  # shapes are rounded up to these
 BATCHES_WORTH = 8  # batches an epoch that one more shape must have
 WORTH = 0.01  # share of all frames that one more shape must save
@@ -42,6 +44,12 @@ class Plan:
 
     buckets: np.ndarray  # int32 [batches]
     clips: np.ndarray  # int32 [batches, batch_size], -1 where a batch is not full
+
+
+def clip_frames(samples: np.ndarray, config: XTTSConfig) -> np.ndarray:
+    """Mel frames of clips with so many samples, in whole decoder steps."""
+    step = config.model.frames_per_step
+    return -(-config.audio.mel_frames(samples) // step) * step
 
 
 def make_buckets(

@@ -27,11 +27,11 @@ from myxtts.data.fingerprint import Fingerprint, signature
 from myxtts.data.manifest import Entry, Rejection
 from myxtts.data.pack import AUDIO, CLIPS, FORMAT, INDEX, RECORD, REJECTED, UNITS, WORDS
 from myxtts.data.parallel import map_in_order
+from myxtts.data.report import some
 from myxtts.errors import RunError
 
 JOURNAL = "journal.jsonl"
 SYNC_SECONDS = 0.5  # work that a kill may cost
-SHOWN = 3  # examples in a warning
 
 
 @contextmanager
@@ -239,7 +239,7 @@ def _same_recordings(rows: Sequence[Entry | Rejection], prints: Sequence[Fingerp
         if entry.id in good and first.setdefault(found.content, entry.id) != entry.id:
             repeated.append(f"{entry.id} = {first[found.content]}")
     if repeated:
-        yield f"{_clips(len(repeated))} the same recording as another: {_some(repeated)}"
+        yield f"{_clips(len(repeated))} the same recording as another: {some(repeated, len(repeated))}"
 
 
 def _same_texts(texts: Counter[str], count: int) -> Iterator[str]:
@@ -250,10 +250,6 @@ def _same_texts(texts: Counter[str], count: int) -> Iterator[str]:
 
 def _clips(count: int) -> str:
     return "1 clip is" if count == 1 else f"{count} clips are"
-
-
-def _some(names: list[str]) -> str:
-    return ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
 
 
 def _sync(path: Path) -> None:

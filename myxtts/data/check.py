@@ -74,12 +74,11 @@ def read_clip(path: Path, config: XTTSConfig) -> tuple[np.ndarray, Source]:
         clipped = float(np.mean(np.abs(wave) >= min(0.999, peak * 0.9999)))
         if clipped > CLIPPED_SHARE:
             raise Reject("clipped", f"{clipped:.1%} of the samples at full scale, at most {CLIPPED_SHARE:.0%} may be")
-    rate = config.audio.sample_rate
-    if source.seconds >= config.data.min_seconds and source.rate != rate:
-        wave = soxr.resample(wave, source.rate, rate)
-    if config.data.trim_silence and source.seconds >= config.data.min_seconds:
-        wave = trim_silence(wave, rate)
-    seconds = len(wave) / rate if source.seconds >= config.data.min_seconds else source.seconds
+    rate, seconds = config.audio.sample_rate, source.seconds
+    if seconds >= config.data.min_seconds:
+        wave = soxr.resample(wave, source.rate, rate) if source.rate != rate else wave
+        wave = trim_silence(wave, rate) if config.data.trim_silence else wave
+        seconds = len(wave) / rate
     if seconds < config.data.min_seconds:
         raise Reject("too_short", f"{seconds:.2f} s of speech, shortest allowed {config.data.min_seconds:g} s")
     if seconds > config.data.max_seconds:

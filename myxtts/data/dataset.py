@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from myxtts.batch import RawBatch
 from myxtts.config.config import XTTSConfig
-from myxtts.data.buckets import BucketShape, Plan, fit_buckets, make_buckets, padding_share, plan_epoch
+from myxtts.data.buckets import BucketShape, Plan, clip_frames, fit_buckets, make_buckets, padding_share, plan_epoch
 from myxtts.data.pack import Pack
 from myxtts.errors import UsageError
 from myxtts.text.tokenizer import Tokenizer
@@ -43,7 +43,7 @@ class HostDataset:
             raise UsageError("there are no clips to make batches of")
         self._text = _TokenTable(pack, tokenizer)
         step = config.model.frames_per_step
-        self.frames = -(-config.audio.mel_frames(pack.records["samples"][self.clips]) // step) * step
+        self.frames = clip_frames(pack.records["samples"][self.clips], config)
         lengths = self._text.lengths(self.clips)
         if shapes:
             self.buckets = fit_buckets(self.frames, lengths, shapes)

@@ -7,6 +7,7 @@ Out: a `ClipView` with everything that could be found out, for a rejected clip t
 import difflib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import soxr
@@ -52,28 +53,24 @@ def inspect_clip(folder: Path, name: str, config: XTTSConfig, tokenizer: Tokeniz
         raise UsageError(f"{folder / 'metadata.csv'} lists no clip {name!r}{meant}")
     if isinstance(row, Rejection):
         return ClipView(row.id, row.reason, row.detail)
+    known: dict[str, Any] = {"path": str(row.path), "speaker": row.speaker, "language": row.language, "text": row.text}
     result = examine(row, config)
-    verdict, detail = ("accepted", "") if not isinstance(result, Rejection) else (result.reason, result.detail)
-    wave, source = _hear(row, config)
-    units = _units(row, config)
-    seconds = 0.0
-    if not isinstance(result, Rejection):
-        seconds = len(result.wave) / config.audio.sample_rate
-        wave = result.wave.astype(np.float32) / 32768.0
+    if isinstance(result, Rejection):
+        wave, source = _hear(row, config)
+        return ClipView(
+            row.id, result.reason, result.detail, **known, normalised=_normalised(row), units=_units(row, config),
+            source=source, wave=wave,
+        )  # fmt: skip
     return ClipView(
         row.id,
-        verdict,
-        detail,
-        str(row.path),
-        row.speaker,
-        row.language,
-        row.text,
-        _normalised(row),
-        units,
-        tuple(int(i) for i in tokenizer.encode_units(units, row.language)) if verdict == "accepted" else (),
-        source,
-        seconds,
-        wave,
+        "accepted",
+        **known,
+        normalised=_normalised(row),
+        units=tuple(result.units),
+        tokens=tuple(int(i) for i in tokenizer.encode_units(result.units, row.language)),
+        source=result.source,
+        speech_seconds=len(result.wave) / config.audio.sample_rate,
+        wave=result.wave.astype(np.float32) / 32768.0,
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from myxtts.config.config import XTTSConfig
-from myxtts.data.buckets import make_buckets, padding_share
+from myxtts.data.buckets import clip_frames, make_buckets, padding_share
 from myxtts.data.pack import Pack
 
 LITTLE_SPEECH_HOURS = 0.25
@@ -51,7 +51,7 @@ def length_histogram(pack: Pack) -> list[dict[str, float | int]]:
 def shapes_and_padding(pack: Pack, config: XTTSConfig) -> tuple[int, float]:
     """How many batch shapes training will use, and the share of padding in them."""
     step = config.model.frames_per_step
-    frames = -(-config.audio.mel_frames(pack.records["samples"]) // step) * step
+    frames = clip_frames(pack.records["samples"], config)
     buckets = make_buckets(frames, pack.records["units"] + 2, config.data.buckets, config.data.batch_size, step)
     return len(buckets), padding_share(buckets, frames)
 
@@ -65,7 +65,7 @@ def find_warnings(pack: Pack) -> list[str]:
     if len(speakers) == 1:
         warnings.append("one speaker only: the model learns this voice and cannot clone another from a reference")
     elif few := [name for name, count in speakers.items() if count < FEW_CLIPS]:
-        warnings.append(f"fewer than {FEW_CLIPS} clips of {_some(few)}; such a voice is hardly learned")
+        warnings.append(f"fewer than {FEW_CLIPS} clips of {some(few, len(few))}; such a voice is hardly learned")
     if hours < LITTLE_SPEECH_HOURS:
         warnings.append(f"{hours * 60:.1f} minutes of speech are little; below 15 minutes expect an unclear voice")
     return [*warnings, *_odd_pace(pack), *pack.warnings]
@@ -83,10 +83,10 @@ def _odd_pace(pack: Pack) -> list[str]:
     if not len(odd):
         return []
     worst = odd[np.argsort(-np.abs(np.log(ratio[odd])), kind="stable")][:SHOWN]
-    examples = ", ".join(f"{pack[int(i)].id} ({pace[i]:.2f} s a sound, usual {usual[i]:.2f})" for i in worst)
-    more = f" and {len(odd) - SHOWN} more" if len(odd) > SHOWN else ""
-    return [f"{len(odd)} clips too long or short for their text: {examples}{more}; is it the right text?"]
+    examples = [f"{pack[int(i)].id} ({pace[i]:.2f} s a sound, usual {usual[i]:.2f})" for i in worst]
+    return [f"{len(odd)} clips too long or short for their text: {some(examples, len(odd))}; is it the right text?"]
 
 
-def _some(names: list[str]) -> str:
-    return ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
+def some(examples: list[str], total: int) -> str:
+    """The first few of `total` examples and how many more there are."""
+    return ", ".join(examples[:SHOWN]) + (f" and {total - SHOWN} more" if total > SHOWN else "")

@@ -16,7 +16,7 @@ from myxtts.audio.wav import read_wave
 from myxtts.devices import plan_devices
 from myxtts.errors import UsageError
 from myxtts.models.xtts import XTTS
-from myxtts.text.normalize import ends_with_abbreviation
+from myxtts.text.abbreviations import ends_with_abbreviation
 from myxtts.training.checkpoint import find_checkpoint, read_checkpoint
 from myxtts.training.step import load_average
 

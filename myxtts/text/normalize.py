@@ -1,13 +1,13 @@
 """Written text to speakable text: one spelling, numbers, money, dates, times, units and abbreviations as words.
 
 In: text as the user wrote it.
-Out: text of letters and of punctuation that makes a pause; a text with anything else is refused.
+Out: text without digits, in which only signs that `phonemes` knows or refuses are left.
 """
 
-import functools
 import re
 
 from myxtts.errors import UsageError
+from myxtts.text.abbreviations import expand_abbreviations
 from myxtts.text.languages import SPEECH, Speech
 from myxtts.text.letters import fold
 from myxtts.text.numbers import MOST_DIGITS, cardinal, form_of, native_korean, ordinal, year
@@ -37,7 +37,7 @@ def normalize(text: str, language: str) -> str:
         raise UsageError(
             f"the number {long[0][:12]}… has {len(long[0])} digits and cannot be spoken; write it in words"
         )
-    text = _abbreviations(text, language)
+    text = expand_abbreviations(text, language)
     if re.search(r"\d", text):
         for rule in (_separators, _dates, _times, _money, _percent, _units, _ordinals, _special, _plain_numbers):
             text = rule(text, language, speech)
@@ -50,100 +50,6 @@ def normalize(text: str, language: str) -> str:
     if language in ("zh", "ja"):
         text = re.sub(r"(?<=[\u3040-\u9fff]) | (?=[\u3040-\u9fff])", "", text)
     return re.sub(r" ([,.;:!?،؛؟。，、])", r"\1", text).strip()
-
-
-# Abbreviations
-
-
-@functools.cache
-def _abbreviation_pattern(language: str) -> re.Pattern[str] | None:
-    known = sorted(SPEECH[language].abbreviations, key=len, reverse=True)
-    if not known:
-        return None
-    written = [re.escape(name).replace(r"\.", r"\.\s?").removesuffix(r"\s?").replace(r"\ ", r"\s") for name in known]
-    return re.compile(rf"(?<!\w)(?:{'|'.join(written)})(?!\w)", re.IGNORECASE)
-
-
-def _abbreviations(text: str, language: str) -> str:
-    pattern = _abbreviation_pattern(language)
-    known = {name.replace(" ", ""): words for name, words in SPEECH[language].abbreviations.items()}
-    if language == "en":
-        text = re.sub(r"(?<=\d)\s?([ap])\.?m\b\.?", lambda m: f" {m[1]}.m.", text, flags=re.IGNORECASE)
-    if language in ("en", "de", "fr", "es", "it", "pt", "nl"):  # J. R. R. Tolkien
-        text = _initials(text)
-
-    def spoken(match: re.Match[str]) -> str:
-        name = re.sub(r"\s", "", match[0]).lower()
-        before, after = text[: match.start()], text[match.end() :]
-        follows = re.match(r"\s*(\w)", after)
-        if language == "en" and name in _AFTER_A_NAME:
-            if re.search(r"(?:[A-Z]\w*|\d(?:st|nd|rd|th)) $", before):  # Main St., Smith Dr.
-                return _AFTER_A_NAME[name] + ("." if not after.strip() else "")
-            if name == "ft." and not re.match(r"\s[A-Z]", after):
-                return match[0]
-        single = re.fullmatch(r"[^\W\d]\.?", name) is not None or name in _ONLY_BEFORE_NUMBER.get(language, ())
-        if single and not _fits(language, name, before, follows):
-            return match[0]
-        ends = not after.strip('")» ') or (name in ("a.m.", "p.m.", "etc.") and re.match(r"\s[A-Z]", after))
-        return known[name] + ("." if name.endswith(".") and ends else "")
-
-    text = pattern.sub(spoken, text) if pattern else text
-    if language == "de":
-        text = re.sub(r"(?<=\w)str\.", "straße", text)
-    if language == "en":  # "No. 7", but not "He said no."; "St. Mary", but "Main St."
-        text = re.sub(r"\bNo\.(?=\s*\d)", "number", text)
-    if language == "ru":
-        text = re.sub(r"(?<!\w)г\.(?=\s[А-ЯЁ])", "городе", text)
-    return text
-
-
-def _initials(text: str) -> str:
-    """J. R. R. Tolkien: the dots of initials are no stops."""
-    names = r"(?<![^\W\d_])((?:[A-ZÀ-Ž]\.\s?)+)(?=[A-ZÀ-Ž][a-zà-ž])"
-
-    def join(match: re.Match[str]) -> str:
-        before = text[: match.start()].rstrip()
-        word = before.rsplit(" ", 1)[-1]
-        several = match[1].count(".") > 1
-        if (
-            several
-            or not before
-            or word[:1].isupper()
-            or word.lower() in ("by", "of", "and", "to", "with", "von", "de")
-        ):
-            return match[1].replace(".", "")
-        return match[0]
-
-    return re.sub(names, join, text)
-
-
-_AFTER_A_NAME = {"st.": "street", "dr.": "drive", "ft.": "fort"}
-
-
-_ONLY_BEFORE_NUMBER = {"it": ("n.",), "de": ("s.",), "pl": ("m.",), "ru": ("д.",), "fa": ("ص.", "ج.")}
-
-
-def _fits(language: str, name: str, before: str, follows: re.Match[str] | None) -> bool:
-    """Whether a very short abbreviation is one here: before a number, behind a number, or before a name."""
-    if name in _ONLY_BEFORE_NUMBER.get(language, ()):
-        return follows is not None and follows[1].isdigit()
-    if name in ("г.", "r.", "в.") or (language, name) in (("hu", "u."), ("hu", "sz.")):
-        return re.search(r"(?:\d{3,4}|[IVX]|\d[ув])\s*$", before) is not None
-    if (language, name) in (("es", "d."), ("pt", "d.")):
-        word = before.split()[-1].lower() if before.split() else ""
-        return word in ("", "a", "o", "de", "do", "con", "com", "el", "y", "e", "para", "por") and follows is not None
-    if (language, name) == ("es", "s."):
-        return follows is not None and follows[1] in "IVX"
-    return follows is not None and (follows[1].isupper() or not follows[1].isascii())
-
-
-def ends_with_abbreviation(text: str, language: str) -> bool:
-    """Whether the last dot belongs to an abbreviation or an initial, and so ends no sentence."""
-    match = re.search(r"(\S+)\.$", text)
-    if match is None:
-        return False
-    word = match[1].lstrip("(\"'").lower() + "."
-    return word in SPEECH[language].abbreviations or re.fullmatch(r"\w\.", word) is not None
 
 
 # Numbers and what stands around them. Each rule takes the text, its language and that language's table.

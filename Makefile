@@ -34,6 +34,7 @@ bench: install $(VENV)-bench/.ready
 	$(BIN)/python benchmarks/synthesis.py
 	$(BIN)/python benchmarks/alignment.py
 	$(BIN)/python benchmarks/memory.py
+	$(BIN)/python benchmarks/overlap.py
 	$(BIN)/python benchmarks/data.py --torch-python $(VENV)-bench/bin/python
 
 # PyTorch is the yardstick of benchmarks/data.py and nothing else; it lives apart.

@@ -286,13 +286,14 @@ def guarded_copies() -> Iterator[None]:
         pywrap_tfe.TFE_ContextSetThreadLocalDevicePlacementPolicy(handle, before)
 
 
-def move(tensor: Any, device: str) -> Any:
+def move(tensor: Any, device: str, for_xla: bool = False) -> Any:
     """A tensor on another device, copied only where it is not there yet; 32-bit whole numbers stay with the host.
 
-    TensorFlow keeps those in host memory even on a GPU: they are mostly shapes and indices.
+    TensorFlow keeps those in host memory even on a GPU: they are mostly shapes and indices. Only functions that XLA
+    compiles want them on the device too.
     """
     tf = import_tensorflow()
-    with tf.device(HOST if tensor.dtype == tf.int32 else device):
+    with tf.device(HOST if tensor.dtype == tf.int32 and not for_xla else device):
         return tf.identity(tensor)
 
 

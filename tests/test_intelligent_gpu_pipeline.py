@@ -117,12 +117,12 @@ class IntelligentPipeline(unittest.TestCase):
             original = feed_module.move
             calls = [0]
 
-            def breaking_move(tensor, device, at=at, calls=calls, original=original):
+            def breaking_move(tensor, device, for_xla=False, at=at, calls=calls, original=original):
                 if device == PLAN.model_device and tensor.dtype == tf.float32 and tensor.shape.rank == 3:
                     calls[0] += 1
                     if calls[0] == 2 * at + 1:
                         raise ConnectionError("the cable is loose")
-                return original(tensor, device)
+                return original(tensor, device, for_xla)
 
             if stage == "transfer":
                 feed_module.move = breaking_move

@@ -44,6 +44,12 @@ def log_mel(waves: tf.Tensor, audio: AudioConfig) -> tf.Tensor:
     return (tf.math.log(tf.maximum(mel, audio.floor)) - LOG_MEAN) / LOG_DEVIATION
 
 
+def amplify(mel: tf.Tensor, decibels: tf.Tensor, audio: AudioConfig) -> tf.Tensor:
+    """The normalised log-mel of the same sound louder or softer; both arguments broadcast."""
+    silence = (np.log(audio.floor) - LOG_MEAN) / LOG_DEVIATION
+    return tf.maximum(mel + decibels * (np.log(10.0) / 20 / LOG_DEVIATION), silence)
+
+
 def reference_mel(wave: np.ndarray, audio: AudioConfig, frames_per_step: int) -> np.ndarray:
     """Normalised log-mel [frames, n_mels] of one wave [samples], in whole decoder steps, on the host."""
     mel = log_mel(tf.constant(wave[None]), audio).numpy()[0]

@@ -90,6 +90,14 @@ def _pipeline_settings(parser: argparse._ActionsContainer) -> None:
     )
     _setting(
         parser,
+        "--prefetch",
+        "data.prefetch",
+        int,
+        "most batches ready on the model device (default: 64 / batch size, between 2 and 8)",
+        metavar="N",
+    )
+    _setting(
+        parser,
         "--model-start-delay",
         "data.model_start_delay",
         float,
@@ -128,6 +136,14 @@ def _add_train(commands: argparse._SubParsersAction) -> None:
         int,
         "batches ready ahead on the host (default 50)",
         metavar="N",
+    )
+    _setting(
+        data,
+        "--reference-gain-db",
+        "data.reference_gain_db",
+        float,
+        "references get louder or softer at random by up to this (default 6)",
+        metavar="X",
     )
     shapes = data.add_mutually_exclusive_group()
     for flag, value in (("--enable-static-shapes", True), ("--disable-static-shapes", False)):

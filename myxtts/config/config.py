@@ -121,7 +121,9 @@ class DataConfig:
     buckets: int = 6  # most batch shapes there may be
     static_shapes: bool = True
     num_workers: int = 0  # 0: as many as there are cores to decode with, one to form batches with
+    reference_gain_db: float = 6.0  # a reference is made louder or softer by up to this, so that level is no voice
     pipeline_buffer_size: int = 50
+    prefetch: int = 0  # most batches ready on the model device; 0: by batch size
     data_gpu: int = -1  # as nvidia-smi numbers them; both or neither, -1 is neither
     model_gpu: int = -1
     virtual_devices: int = 0  # parts of the CPU that stand in for GPUs
@@ -144,17 +146,25 @@ class DataConfig:
             self.pipeline in ("", *PIPELINES), f"data.pipeline is {self.pipeline!r}; choose {', '.join(PIPELINES)}"
         )
         _require(
+            0 <= self.reference_gain_db <= 40,
+            f"data.reference_gain_db is {self.reference_gain_db}; it must lie between 0 and 40",
+        )
+        _require(
             self.model_start_delay >= 0, f"data.model_start_delay is {self.model_start_delay}; it cannot be negative"
         )
-        for name, most in (("num_workers", 1024), ("pipeline_buffer_size", 10_000), ("batch_size", 65_536)):
+        for name, most in (
+            ("prefetch", 1024),
+            ("num_workers", 1024),
+            ("pipeline_buffer_size", 10_000),
+            ("batch_size", 65_536),
+        ):
             _require(getattr(self, name) <= most, f"data.{name} is {getattr(self, name)}; it can be at most {most}")
         for name in ("stall_timeout", "data_gpu_memory", "model_gpu_memory"):
             _require(getattr(self, name) > 0, f"data.{name} is {getattr(self, name)}; it must be positive")
         for name in ("batch_size", "buckets", "pipeline_buffer_size", "min_clips"):
             _require(getattr(self, name) > 0, f"data.{name} is {getattr(self, name)}; it must be positive")
-        _require(
-            self.num_workers >= 0 and self.val_clips >= 0, "data.num_workers and data.val_clips cannot be negative"
-        )
+        for name in ("num_workers", "val_clips", "prefetch"):
+            _require(getattr(self, name) >= 0, f"data.{name} is {getattr(self, name)}; it cannot be negative")
         _require(
             0 < self.min_seconds < self.max_seconds,
             f"data.min_seconds {self.min_seconds} must be positive and less than data.max_seconds {self.max_seconds}",

@@ -6,7 +6,7 @@ Out: Batch, on the device where it was called; one trace per bucket shape.
 
 import tensorflow as tf
 
-from myxtts.audio.mel import log_mel
+from myxtts.audio.mel import amplify, log_mel
 from myxtts.batch import Batch, RawBatch
 from myxtts.config.config import XTTSConfig
 
@@ -15,13 +15,13 @@ class Featurizer:
     """A compiled RawBatch -> Batch with its own count of traces."""
 
     def __init__(self, config: XTTSConfig):
-        self._audio, self._model = config.audio, config.model
+        self._audio, self._model, self._gain_db = config.audio, config.model, config.data.reference_gain_db
         self.seed = config.training.seed
         self.traces = 0
-        self._compiled = tf.function(self._featurize)
+        self._compiled = tf.function(self._featurize, autograph=False, jit_compile=True)
 
     def __call__(self, raw: RawBatch, seed: tf.Tensor) -> Batch:
-        """Features of a batch; `seed` int32 [2] decides the reference slices."""
+        """Features of a batch; `seed` int32 [2] decides the reference slices and their levels."""
         return self._compiled(raw, seed)
 
     def _featurize(self, raw: RawBatch, seed: tf.Tensor) -> Batch:
@@ -41,10 +41,11 @@ class Featurizer:
     ) -> tuple[tf.Tensor, tf.Tensor]:
         """A random slice of a random clip of the same speaker in this batch, at most `reference_frames` long.
 
-        Taking another clip where there is one keeps the words of the target out of the voice.
+        Taking another clip where there is one keeps the words of the target out of the voice; a level of its own keeps
+        the loudness out. Philox gives the same numbers on every device.
         """
         rows, width = mel.shape[0], min(self._model.reference_frames, mel.shape[1])
-        chance = tf.random.stateless_uniform([rows, rows], seed)
+        chance = tf.random.stateless_uniform([rows, rows], seed, alg="philox")
         chance -= tf.eye(rows)  # itself only when the speaker has no other clip here
         chance -= 1.5 * (1.0 - raw.weights)[None, :]  # what fills up a batch is a copy, perhaps of itself
         chance = tf.where(raw.speakers[:, None] == raw.speakers[None, :], chance, -9.0)
@@ -52,7 +53,9 @@ class Featurizer:
         donor_lengths = tf.gather(lengths, donor)
         span = tf.minimum(donor_lengths, width)
         room = tf.cast(donor_lengths - span + 1, tf.float32)
-        start = tf.cast(tf.random.stateless_uniform([rows], seed + 1) * room, tf.int32)
+        start = tf.cast(tf.random.stateless_uniform([rows], seed + 1, alg="philox") * room, tf.int32)
         index = tf.minimum(start[:, None] + tf.range(width)[None, :], mel.shape[1] - 1)
         slices = tf.gather(tf.gather(mel, donor), index, batch_dims=1)
+        gain = tf.random.stateless_uniform([rows, 1, 1], seed + 2, -self._gain_db, self._gain_db, alg="philox")
+        slices = amplify(slices, gain, self._audio)
         return slices * tf.sequence_mask(span, width, tf.float32)[:, :, None], span

@@ -14,15 +14,15 @@ from typing import Protocol, Self
 import tensorflow as tf
 
 from myxtts.batch import Batch, RawBatch
-from myxtts.devices import HOST, DevicePlan, guarded_copies, move, require_on
+from myxtts.devices import DevicePlan, guarded_copies, move, require_on
 from myxtts.errors import RunError
 from myxtts.pipeline.clock import StageClock
 from myxtts.pipeline.featurize import Featurizer
 from myxtts.pipeline.stage import naming_stage, some
 from myxtts.pipeline.transfer import BoundedBuffer, Closed, Stalled, Waits
 
-SLOTS = 3  # batches that may wait, ready, on the model device: one being prepared, one ready, one training
-FEWEST = 2
+SLOTS = 3  # batches that may wait, ready, on the model device, at first
+FEWEST = 2  # the buffer never shrinks below this
 WINDOW = 50  # batches between two looks at the waits
 OFTEN = 0.1  # share of batches for which a side waits before the buffer is changed
 STALL_SECONDS = 120.0
@@ -39,7 +39,7 @@ class Source(Protocol):
 
 def most_slots(batch_size: int) -> int:
     """How far the buffer may grow: small batches are cheap to hold, large ones fill the card's memory."""
-    return max(SLOTS, min(8, 64 // batch_size))
+    return max(FEWEST, min(8, 64 // batch_size))
 
 
 def choose_slots(slots: int, most: int, waits: Waits) -> tuple[int, str]:
@@ -64,7 +64,7 @@ class Feed:
         epochs: where to end; 0 means never.
         shuffle: as in `HostDataset.batches`.
         stall_seconds: how long the source may give nothing before that is an error.
-        most: how many slots the buffer may grow to.
+        most: how many slots the buffer may grow to; it begins with three where that allows it.
         resized: told the new number of slots and the reason of each change.
     """
 
@@ -83,7 +83,7 @@ class Feed:
     ):
         self._source, self._featurizer, self._devices, self._clock = source, featurizer, devices, clock
         self._start, self._epochs, self._shuffle, self._stall_seconds = start, epochs, shuffle, stall_seconds
-        self._buffer: BoundedBuffer[Batch] = BoundedBuffer(SLOTS)
+        self._buffer: BoundedBuffer[Batch] = BoundedBuffer(min(SLOTS, most))
         self._most, self._resized = most, resized
         self._at = "load", start
         self._thread: threading.Thread | None = None
@@ -115,14 +115,14 @@ class Feed:
             self._thread.join(LEAVE_SECONDS)  # a source that hangs cannot be ended; its thread dies with the process
             self._buffer.clear()
 
-    def wait_until_primed(self, shortest_seconds: float, batches: int = SLOTS) -> float:
+    def wait_until_primed(self, shortest_seconds: float) -> float:
         """Waits at least so long and until the buffer is full (or all there is); returns the seconds waited.
 
         An error of the producer is left for the first batch to raise.
         """
         begin = time.perf_counter()
         if self._thread is not None:
-            self._buffer.wait_for(batches, self._stall_seconds)
+            self._buffer.wait_for(self._buffer.slots, self._stall_seconds)
             time.sleep(max(0.0, shortest_seconds - (time.perf_counter() - begin)))
         return time.perf_counter() - begin
 
@@ -171,8 +171,9 @@ class Feed:
             if raw is None:
                 return
             with self._stage("preprocess", number), tf.device(self._devices.data_device), guarded_copies():
-                moved = RawBatch(*[move(part, self._devices.data_device) for part in raw])
-                batch = self._featurizer(moved, move(tf.constant([number, self._featurizer.seed]), HOST))
+                seed = tf.constant([number, self._featurizer.seed])
+                *moved, seed = [move(part, self._devices.data_device, for_xla=True) for part in (*raw, seed)]
+                batch = self._featurizer(RawBatch(*moved), seed)
                 require_on(self._devices.data_device, {"mel": batch.mel}, "features")
             # The copy is issued here and not by the training thread: it waits for what is queued on the receiver.
             with self._stage("transfer", number), tf.device(self._devices.model_device), guarded_copies():

@@ -126,9 +126,17 @@ class XTTSTrainer:
     ) -> Feed:
         data = self.config.data
         return Feed(
-            dataset, self.featurizer, self.devices, clock, start, epochs, shuffle, data.stall_timeout,
-            most_slots(data.batch_size), lambda slots, reason: note(Resized(self.steps_done, slots, reason)),
-        )  # fmt: skip
+            dataset,
+            self.featurizer,
+            self.devices,
+            clock,
+            start,
+            epochs,
+            shuffle,
+            stall_seconds=data.stall_timeout,
+            most=data.prefetch or most_slots(data.batch_size),
+            resized=lambda slots, reason: note(Resized(self.steps_done, slots, reason)),
+        )
 
     def _training_stage(self) -> AbstractContextManager[None]:
         return naming_stage("train", self.batches_done, lambda: self.train_set.names(self.batches_done))

@@ -1,10 +1,13 @@
 """The trainer on a real, small corpus."""
 
 import json
+import os
 import shutil
 import signal
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +17,10 @@ import tensorflow as tf
 from myxtts.config.load import build, read_yaml
 from myxtts.data.cache import learn_tokenizer, prepare
 from myxtts.data.dataset import HostDataset
-from myxtts.errors import UsageError
+from myxtts.errors import RunError, UsageError
 from myxtts.models.xtts import XTTS
 from myxtts.pipeline.featurize import Featurizer
+from myxtts.pipeline.stage import StageError
 from myxtts.training.checkpoint import find_checkpoint, read_checkpoint
 from myxtts.training.step import TrainStep
 from myxtts.training.trainer import XTTSTrainer
@@ -74,6 +78,59 @@ def test_a_resumed_run_ends_with_the_same_weights(corpus, tiny_yaml, tmp_path):
     again = read_checkpoint(find_checkpoint(tmp_path / "a" / "run", ("latest",))).arrays
     for name in first:
         np.testing.assert_array_equal(first[name], again[name], err_msg=name)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
+def test_a_signal_ends_a_run_on_two_devices_and_saves(corpus, tiny_yaml, tmp_path, number):
+    words = [
+        "train", "--train-data", corpus, "--config", tiny_yaml, "--checkpoint-dir", tmp_path / "run",
+        "--cache-dir", tmp_path / "cache", "--virtual-devices", 2, "--data-gpu", 0, "--model-gpu", 1,
+        "--model-start-delay", 0,
+    ]  # fmt: skip
+    command = [sys.executable, "-m", "myxtts", *map(str, words)]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        assert any(line.startswith("step 5 ") for line in iter(process.stdout.readline, ""))
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 128 + number and not errors
+    assert read_checkpoint(tmp_path / "run" / "latest").state["step"] >= 5
+    with pytest.raises(ProcessLookupError):  # nothing of its process group is left
+        os.killpg(process.pid, 0)
+
+
+def test_a_source_that_stalls_or_a_step_that_fails_ends_the_run(corpus, tiny_yaml, tmp_path, monkeypatch):
+    config = config_for(tiny_yaml, corpus, tmp_path, **{"data.stall_timeout": 0.3, "training.max_steps": 40})
+    trainer = XTTSTrainer(config)
+    for batch in trainer.train_set.batches(epochs=1):
+        trainer.featurizer(batch, tf.constant([0, 0]))  # compiled: only the source is slow
+    give = trainer.train_set.batches
+
+    def hang(number):
+        time.sleep(5.0 if number == 7 else 0.0)
+        return number
+
+    def slowly(start, epochs, shuffle):
+        numbers = tf.data.Dataset.range(start, 10_000).map(lambda n: tf.numpy_function(hang, [n], tf.int64))
+        return tf.data.Dataset.zip(give(start, epochs, shuffle), numbers).map(lambda batch, _: batch)
+
+    monkeypatch.setattr(trainer.train_set, "batches", slowly)
+    with pytest.raises(RunError, match=r"load has given nothing for 0.3 s .*--stall-timeout"):
+        trainer.train()
+    monkeypatch.setattr(trainer.train_set, "batches", give)
+    original = type(trainer.step).__call__
+
+    def break_down(step, *arguments):
+        if trainer.batches_done == 9:
+            raise FloatingPointError("no such number")
+        return original(step, *arguments)
+
+    monkeypatch.setattr(type(trainer.step), "__call__", break_down)
+    names = ", ".join(trainer.train_set.names(9))
+    with pytest.raises(StageError, match=rf"^train failed on batch 9 \(clips {names}\): FloatingPointError"):
+        trainer.train()
+    assert not [thread for thread in threading.enumerate() if thread.name == "feed"]
 
 
 def test_a_stopped_run_saves_and_the_command_resumes_it_with_its_own_settings(run_myxtts, corpus, tiny_yaml, tmp_path):

@@ -5,11 +5,12 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from myxtts.config.config import DataConfig
-from myxtts.devices import FoundGpus, check_request, choose_visible
+from myxtts.devices import FoundGpus, _set_memory, check_request, choose_visible
 from myxtts.errors import UsageError
 
 UUIDS = tuple(f"GPU-{letter * 8}-0000" for letter in "abcd")
@@ -66,6 +67,28 @@ def test_too_few_gpus_are_an_error_that_counts_them(found, preset, count):
 def test_wrong_combinations_are_refused(settings, words):
     with pytest.raises(UsageError, match=words):
         check_request(DataConfig(**settings))
+
+
+class RecordedConfig:
+    """Stands in for tf.config and keeps what it was told."""
+
+    def __init__(self) -> None:
+        self.limits: dict[str, int] = {}
+        self.growing: list[str] = []
+        self.experimental = SimpleNamespace(set_memory_growth=lambda gpu, on: self.growing.append(gpu))
+        self.LogicalDeviceConfiguration = lambda memory_limit: memory_limit
+
+    def set_logical_device_configuration(self, gpu: str, configurations: list[int]) -> None:
+        [self.limits[gpu]] = configurations
+
+
+def test_memory_grows_unless_each_gpu_has_its_limit():
+    growing, limited = RecordedConfig(), RecordedConfig()
+    _set_memory(SimpleNamespace(config=growing), ["a", "b"], DataConfig(data_gpu=0, model_gpu=1))
+    assert growing.growing == ["a", "b"] and not growing.limits
+    data = DataConfig(data_gpu=0, model_gpu=1, memory_isolation=True, data_gpu_memory=2048)
+    _set_memory(SimpleNamespace(config=limited), ["a", "b"], data)
+    assert limited.limits == {"a": 2048, "b": 16384} and not limited.growing
 
 
 STAND_IN = r"""

@@ -40,6 +40,10 @@ class DevicePlan:
     def two_devices(self) -> bool:
         return self.data_device != self.model_device
 
+    @property
+    def trains_on_gpu(self) -> bool:
+        return "GPU" in self.model_device
+
 
 # Before TensorFlow
 

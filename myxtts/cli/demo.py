@@ -5,9 +5,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from myxtts.cli.display import counting_display, training_display
+from myxtts.cli.display import counting_display, summary_lines, training_display
 from myxtts.cli.prepare import prepare_and_report
-from myxtts.cli.train import summary_lines
 from myxtts.config.config import TrainingConfig
 from myxtts.errors import UsageError
 

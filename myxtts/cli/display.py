@@ -18,7 +18,7 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
-from myxtts.training.metrics import Event, Primed, Resized, Validation
+from myxtts.training.metrics import Event, Metrics, Notice, Primed, Resized, Sample, Summary, Validation
 
 
 def clock_text(seconds: float) -> str:
@@ -34,14 +34,35 @@ def event_line(event: Event) -> str:
         return "✅ Model training starting now"
     if isinstance(event, Resized):
         return f"🔧 Buffer now {event.slots} batches (step {event.step}): {event.reason}"
+    if isinstance(event, Notice):
+        return f"{event.text} (step {event.step})"
+    if isinstance(event, Sample):
+        return f"🔊 Sample audio of step {event.step}: {event.folder}"
+    if isinstance(event, Summary):
+        return "\n".join(("📊 Performance so far", *summary_lines(event)))
     losses = " ".join(f"{name} {value:.3f}" for name, value in event.losses.items())
     if isinstance(event, Validation):
         return f"validation at step {event.step} | {losses}"
+    skipped = f" skipped {event.skipped}" if event.skipped else ""
     return (
         f"step {event.step} | {losses} | {event.step_ms:.0f} ms/step {event.steps_per_second:.2f} steps/s "
         f"{event.frames_per_second:.0f} frames/s | data wait {event.data_wait:.1%} "
-        f"buffer {event.buffer_fill:.0%} padding {event.padding:.0%} | left {clock_text(event.seconds_left)}"
+        f"buffer {event.buffer_fill:.0%} padding {event.padding:.0%}{skipped} | left {clock_text(event.seconds_left)}"
     )
+
+
+def summary_lines(summary: Summary) -> list[str]:
+    """The performance report."""
+    lines = [
+        f"{summary.steps} steps in {clock_text(summary.seconds)}, {summary.shapes} shapes, {summary.traces} traces",
+        f"step time {summary.mean_step_ms:.0f} ± {summary.deviation_step_ms:.0f} ms, variation {summary.variation:.0%}",
+        f"{summary.frames_per_second:.0f} mel frames/s, data wait {summary.data_wait:.1%}",
+    ]
+    if summary.skipped:
+        lines.append(f"⚠️ {summary.skipped} steps were not finite and changed nothing")
+    if summary.variation > 0.3:
+        lines.append("⚠️ step times vary by more than 30 %: close other programs, or try a larger --buffer-size")
+    return lines
 
 
 @contextmanager
@@ -67,7 +88,7 @@ def training_display(console: Console) -> Iterator[Callable[[Event], None]]:
         task = progress.add_task("train", total=1.0, step=0, loss="…", speed="…", wait="…", left="…")
 
         def show(event: Event) -> None:
-            if isinstance(event, Validation | Primed | Resized):
+            if not isinstance(event, Metrics):
                 progress.console.print(event_line(event), highlight=False, markup=False)
                 return
             progress.update(

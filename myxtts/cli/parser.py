@@ -8,7 +8,7 @@ import argparse
 from collections.abc import Callable
 
 from myxtts import __version__
-from myxtts.config.config import LANGUAGES, MODEL_SIZES, PIPELINES
+from myxtts.config.config import LANGUAGES, MODEL_SIZES, PIPELINES, PRECISIONS
 
 
 class _Parser(argparse.ArgumentParser):
@@ -157,6 +157,18 @@ def _add_train(commands: argparse._SubParsersAction) -> None:
     _setting(model, "--lr", "training.lr", float, "peak learning rate", metavar="X")
     _setting(model, "--seed", "training.seed", int, "seed of weights and order", metavar="N")
     _switch(model, "--xla", "training.xla", True, "compile the step with XLA")
+    words = "what layers compute in (default float32); float16 needs a GPU"
+    _setting(model, "--mixed-precision", "training.mixed_precision", str, words, choices=PRECISIONS)
+    words = "parts of --batch-size clips in one optimizer step (default 1): as a batch so many times larger"
+    _setting(model, "--grad-accum", "training.grad_accum", int, words, metavar="N")
+    words = "when memory runs out, halve --batch-size and double --grad-accum"
+    _switch(model, "--auto-batch", "training.auto_batch", True, words)
+    words = "end after so many steps in a row that are not finite (default 10)"
+    _setting(model, "--max-bad-steps", "training.max_bad_steps", int, words, metavar="N")
+    words = "start a new run with the weights of a checkpoint; symbols and languages may grow"
+    _setting(model, "--init-from", "training.init_from", str, words, metavar="DIR")
+    words = "weights that do not learn, as 'text,speaker/*' (parts: speaker, text, prior, duration, decoder)"
+    _setting(model, "--freeze", "training.freeze", str, words, metavar="PATTERNS")
     limits = train.add_argument_group("limits (the first one reached ends the run)")
     _setting(limits, "--epochs", "training.epochs", int, "passes over the data", metavar="N")
     _setting(limits, "--max-steps", "training.max_steps", int, "optimizer steps", metavar="N")
@@ -168,6 +180,8 @@ def _add_train(commands: argparse._SubParsersAction) -> None:
         "wall time; the learning rate falls towards it",
         metavar="X",
     )
+    words = "validations without a better loss (default: no such limit)"
+    _setting(limits, "--early-stop", "training.early_stop", int, words, metavar="N")
     run = train.add_argument_group("run")
     _setting(
         run, "--checkpoint-dir", "training.checkpoint_dir", str, "where to save (default checkpoints)", metavar="DIR"
@@ -179,8 +193,17 @@ def _add_train(commands: argparse._SubParsersAction) -> None:
         metavar="DIR",
         help="go on from the newest checkpoint of --checkpoint-dir, or from the named one",
     )
-    for name, words in (("log", "log lines"), ("val", "validations"), ("save", "checkpoints")):
-        _setting(run, f"--{name}-every", f"training.{name}_every", int, f"steps between {words}", metavar="N")
+    run.add_argument(
+        "--reset-optimizer", action="store_true", help="with --resume: forget what the optimizer remembers"
+    )
+    words = "steps between {} (default {})"
+    for name, what, default in (
+        ("log", "log lines", 25),
+        ("val", "validations", 500),
+        ("save", "checkpoints", 500),
+        ("sample", "sample audio", "1000, 0: none"),
+    ):
+        _setting(run, f"--{name}-every", f"training.{name}_every", int, words.format(what, default), metavar="N")
     _setting(run, "--keep", "training.keep", int, "checkpoints to keep besides the best (default 3)", metavar="N")
 
 
@@ -190,7 +213,7 @@ def _add_prepare(commands: argparse._SubParsersAction) -> None:
         help="check a dataset and build its cache",
         description="Check every clip of a dataset folder, build the cache, report.",
     )
-    prepare.add_argument("dataset", metavar="DATASET", help="folder with metadata.csv and wavs/")
+    prepare.add_argument("data.train_data", metavar="DATASET", help="folder with metadata.csv and wavs/")
     _data_settings(prepare)
     prepare.add_argument(
         "--show", metavar="ID", help="what became of one clip: its checks, text, phonemes, tokens and a picture"

@@ -24,8 +24,8 @@ BAR_WIDTH = 40
 
 def run(options: argparse.Namespace) -> int:
     """Checks the dataset, builds its cache, prints the report, its JSON, or one clip."""
-    config, _ = configure(options, **{"data.train_data": options.dataset})
-    folder = Path(options.dataset)
+    config, _ = configure(options)
+    folder = Path(config.data.train_data)
     if options.picture:
         _check_picture(Path(options.picture), folder, options.show)
     console = Console(stderr=bool(options.json))
@@ -58,7 +58,7 @@ def prepare_and_report(folder: Path, config: XTTSConfig, console: Console) -> Pa
     if len(pack):
         say(f"   recordings: {_counted(facts['sources'])}; the model hears {pack.sample_rate} Hz, 1 channel")
         shapes, padding = shapes_and_padding(pack, config)
-        say(f"   batches of {config.data.batch_size}: {shapes} shapes, {padding:.1%} padding")
+        say(f"   batches of {config.step_clips}: {shapes} shapes, {padding:.1%} padding")
         most = max(bar["clips"] for bar in facts["lengths"])
         for bar in facts["lengths"]:
             span = f"{bar['from']:g}–{bar['to']:g} s"

@@ -10,11 +10,17 @@ from myxtts.errors import UsageError
 
 
 def configure(
-    options: argparse.Namespace, resumed: Path | None = None, **fixed: object
+    options: argparse.Namespace, saved: Path | None = None, keep: tuple[str, ...] = ("",)
 ) -> tuple[XTTSConfig, Mapping[str, str]]:
-    """The configuration of the flags whose names are configuration keys, on top of `--config` and a resumed run's."""
-    flags = {key: value for key, value in vars(options).items() if "." in key} | fixed
-    return resolve(Path(options.config) if options.config else None, flags, resumed)
+    """The configuration of the flags whose names are configuration keys, on top of `--config` and a saved one.
+
+    Args:
+        options: the parsed command line.
+        saved: the configuration of a checkpoint.
+        keep: how the keys begin that are taken from it.
+    """
+    flags = {key: value for key, value in vars(options).items() if "." in key}
+    return resolve(Path(options.config) if options.config else None, flags, saved, keep)
 
 
 def describe(config: XTTSConfig, origin: Mapping[str, str]) -> list[str]:

@@ -3,27 +3,30 @@
 import argparse
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from rich.console import Console
 
 from myxtts.cli.devices import configured_lines, model_lines, pipeline_lines
-from myxtts.cli.display import clock_text, training_display
+from myxtts.cli.display import summary_lines, training_display
 from myxtts.cli.prepare import prepare_and_report
 from myxtts.cli.settings import configure, describe, make_folder
+from myxtts.config.config import XTTSConfig
 from myxtts.data.cache import require_clips
 from myxtts.devices import plan_devices, select_gpus
 from myxtts.errors import RunError, UsageError
-from myxtts.training.metrics import Summary
+from myxtts.training.checkpoint import find_checkpoint, is_in_use
 
 
 def run(options: argparse.Namespace) -> int:
     """Prepares the data where needed, trains, reports."""
     resume = _find_resumed(options)
-    config, origin = configure(options, resume / "config.yaml" if resume else None)
+    if options.reset_optimizer and resume is None:
+        raise UsageError("--reset-optimizer goes with --resume; a new run starts with a fresh optimizer anyway")
+    config, origin = _configure(options, resume)
     if not config.data.train_data:
         raise UsageError("no training data; add --train-data DIR")
     if resume and "training.checkpoint_dir" not in origin:  # the run goes on where it lies now
@@ -38,6 +41,8 @@ def run(options: argparse.Namespace) -> int:
             raise UsageError(f"{run_folder} holds another run than {resume}; choose another --checkpoint-dir")
     if run_folder.exists() and not run_folder.is_dir():
         raise UsageError(f"{run_folder} is a file; choose another --checkpoint-dir")
+    if is_in_use(run_folder):
+        raise UsageError(f"another trainer is at work in {run_folder}; wait for it or choose another --checkpoint-dir")
     select_gpus(config.data)
     console = Console()
 
@@ -56,52 +61,58 @@ def run(options: argparse.Namespace) -> int:
     say(*configured_lines(plan, config.data), *pipeline_lines(plan, config.data), *model_lines(plan))
     from myxtts.training.trainer import XTTSTrainer
 
-    trainer = XTTSTrainer(config, resume_checkpoint=resume)
+    trainer = XTTSTrainer(config, resume_checkpoint=resume, reset_optimizer=options.reset_optimizer)
     if plan.two_devices:
         say(f"🕐 Multi-GPU Mode: Waiting {config.data.model_start_delay:.1f}s for data pipeline to warm up...")
-    with stop_on_signals() as (stop, received), training_display(console) as show:
-        summary = trainer.train(show, stop)
+    with listen_to_signals() as signals, training_display(console) as show:
+        summary = trainer.train(show, signals.stop, signals.report)
     say(*summary_lines(summary), f"✅ Saved in {run_folder / 'latest'}")
-    return 128 + received[0] if received else 0
+    return 128 + signals.received[0] if signals.received else 0
 
 
 def _find_resumed(options: argparse.Namespace) -> Path | None:
     """The checkpoint that `--resume` means; without a name, the newest of --checkpoint-dir."""
     if options.resume is None:
         return None
-    from myxtts.training.checkpoint import find_checkpoint
-
     folder = options.resume or configure(options)[0].training.checkpoint_dir
     return find_checkpoint(Path(folder), ("latest",))
 
 
+def _configure(options: argparse.Namespace, resume: Path | None) -> tuple[XTTSConfig, Mapping[str, str]]:
+    """Settings on top of the resumed run's; a run that starts from a checkpoint takes its model's shapes."""
+    if resume is not None:
+        return configure(options, resume / "config.yaml")
+    config, origin = configure(options)
+    if not config.training.init_from:
+        return config, origin
+    saved = find_checkpoint(Path(config.training.init_from)) / "config.yaml"
+    return configure(options, saved, keep=("model.", "audio.", "data.front_end"))
+
+
+@dataclass(frozen=True)
+class Signals:
+    """What the process was told while it trained."""
+
+    stop: threading.Event = field(default_factory=threading.Event)
+    report: threading.Event = field(default_factory=threading.Event)
+    received: list[int] = field(default_factory=list)
+
+
 @contextmanager
-def stop_on_signals() -> Iterator[tuple[threading.Event, list[int]]]:
-    """Ctrl-C and SIGTERM ask the loop to finish its step and save; the second one interrupts."""
-    stop = threading.Event()
-    received: list[int] = []
+def listen_to_signals() -> Iterator[Signals]:
+    """Ctrl-C and SIGTERM ask the loop to finish its step and save, a second one interrupts; SIGUSR1 wants a report."""
+    signals = Signals()
 
-    def handle(number: int, _frame: object) -> None:
-        if received:
+    def end(number: int, _frame: object) -> None:
+        if signals.received:
             raise KeyboardInterrupt
-        received.append(number)
-        stop.set()
+        signals.received.append(number)
+        signals.stop.set()
 
-    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    handlers = {signal.SIGINT: end, signal.SIGTERM: end, signal.SIGUSR1: lambda *_: signals.report.set()}
+    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
     try:
-        yield stop, received
+        yield signals
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def summary_lines(summary: Summary) -> list[str]:
-    """The performance report at the end of a run."""
-    lines = [
-        f"{summary.steps} steps in {clock_text(summary.seconds)}, {summary.shapes} shapes, {summary.traces} traces",
-        f"step time {summary.mean_step_ms:.0f} ± {summary.deviation_step_ms:.0f} ms, variation {summary.variation:.0%}",
-        f"{summary.frames_per_second:.0f} mel frames/s, data wait {summary.data_wait:.1%}",
-    ]
-    if summary.variation > 0.3:
-        lines.append("⚠️ step times vary by more than 30 %: close other programs, or try a larger --buffer-size")
-    return lines

@@ -30,6 +30,7 @@ MODEL_SIZES: dict[str, dict[str, Any]] = {
     },
 }
 
+PRECISIONS = ("float32", "bfloat16", "float16")
 PIPELINES = ("sequential", "buffered", "split")
 LANGUAGES = ("en", "fa", "es", "fr", "de", "it", "pt", "pl", "tr", "ru", "nl", "cs", "ar", "zh", "ja", "hu", "ko", "hi")
 
@@ -189,21 +190,36 @@ class TrainingConfig:
     flat_start_sweeps: int = 8  # rounds of alignment by token averages before the first step
     flat_start_clips: int = 512
     guide_steps: int = 600  # steps over which those averages still help the alignment search
+    grad_accum: int = 1  # parts of `data.batch_size` clips that make up one optimizer step
+    auto_batch: bool = False  # smaller parts, more of them, when memory runs out
+    mixed_precision: str = "float32"  # what layers compute in; weights are float32
+    max_bad_steps: int = 10  # non-finite steps in a row that end a run
+    early_stop: int = 0  # validations without a better loss that end a run; 0: never
+    init_from: str = ""  # a checkpoint whose weights a new run starts with
+    freeze: str = ""  # weights that do not learn: patterns like text/*, separated by commas
     xla: bool = False
     seed: int = 0
     log_every: int = 25
     val_every: int = 500
+    sample_every: int = 1000  # 0: never
     save_every: int = 500
     keep: int = 3  # checkpoints kept besides the best
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "max_minutes", "warmup_steps", "flat_start_sweeps", "guide_steps"):
+        _require(
+            self.mixed_precision in PRECISIONS,
+            f"training.mixed_precision is {self.mixed_precision!r}; choose {', '.join(PRECISIONS)}",
+        )
+        for name in ("epochs", "max_minutes", "warmup_steps", "flat_start_sweeps", "guide_steps", "early_stop",
+                     "sample_every"):  # fmt: skip
             _require(getattr(self, name) >= 0, f"training.{name} is {getattr(self, name)}; it cannot be negative")
         for name in (
             "lr",
             "clip_norm",
             "max_steps",
             "flat_start_clips",
+            "grad_accum",
+            "max_bad_steps",
             "log_every",
             "val_every",
             "save_every",
@@ -223,3 +239,8 @@ class XTTSConfig:
     audio: AudioConfig = field(default_factory=AudioConfig)
     data: DataConfig = field(default_factory=DataConfig)
     training: TrainingConfig = field(default_factory=TrainingConfig)
+
+    @property
+    def step_clips(self) -> int:
+        """Clips of one optimizer step."""
+        return self.data.batch_size * self.training.grad_accum

@@ -77,13 +77,14 @@ def build(values: Mapping[str, Any]) -> XTTSConfig:
 
 
 def resolve(
-    path: Path | None, flags: Mapping[str, Any], resumed: Path | None = None
+    path: Path | None, flags: Mapping[str, Any], saved: Path | None = None, keep: tuple[str, ...] = ("",)
 ) -> tuple[XTTSConfig, Mapping[str, str]]:
-    """Defaults < the resumed run's configuration < YAML < flags.
+    """Defaults < a checkpoint's configuration (keys that begin as in `keep`) < YAML < flags.
 
-    The second value tells where each value came from that is neither a default nor the resumed run's own.
+    The second value tells where each value came from that is neither a default nor the checkpoint's.
     """
-    values: dict[str, Any] = read_yaml(resumed) if resumed is not None else {}
+    values: dict[str, Any] = read_yaml(saved) if saved is not None else {}
+    values = {key: value for key, value in values.items() if key.startswith(keep)}
     origin: dict[str, str] = {}
     if path is not None:
         for key, value in read_yaml(path).items():

@@ -6,7 +6,6 @@ Out: a pack folder, the same to the byte however often the work was interrupted.
 
 import array
 import csv
-import fcntl
 import json
 import os
 import shutil
@@ -14,7 +13,6 @@ import time
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any, Self
@@ -32,31 +30,6 @@ from myxtts.errors import RunError
 
 JOURNAL = "journal.jsonl"
 SYNC_SECONDS = 0.5  # work that a kill may cost
-
-
-@contextmanager
-def lock(path: Path, waiting: Callable[[], None] | None) -> Iterator[bool]:
-    """Holds a lock that dies with the process. With `waiting` None it does not wait; yields whether it is held."""
-    while True:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-        try:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                if waiting is None:
-                    yield False
-                    return
-                waiting()
-                fcntl.flock(handle, fcntl.LOCK_EX)
-            if not path.exists() or path.stat().st_ino != os.fstat(handle).st_ino:
-                continue  # whoever held it has removed it
-            try:
-                yield True
-            finally:
-                path.unlink(missing_ok=True)
-            return
-        finally:
-            os.close(handle)
 
 
 def build_pack(

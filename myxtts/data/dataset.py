@@ -48,7 +48,7 @@ class HostDataset:
         if shapes:
             self.buckets = fit_buckets(self.frames, lengths, shapes)
         else:
-            self.buckets = make_buckets(self.frames, lengths, config.data.buckets, config.data.batch_size, step)
+            self.buckets = make_buckets(self.frames, lengths, config.data.buckets, config.step_clips, step)
 
     @functools.cached_property
     def batches_per_epoch(self) -> int:
@@ -70,9 +70,16 @@ class HostDataset:
         clips = self.epoch_plan(epoch, shuffle).clips[place]
         return [self.pack[int(self.clips[clip])].id for clip in clips if clip >= 0]
 
+    def tokens(self, place: int) -> np.ndarray:
+        """The token ids of one clip, int32 [T]; `place` counts in `clips`."""
+        clip = int(self.clips[place])
+        row = np.zeros(int(self._text.lengths(np.array([clip]))[0]), np.int32)
+        self._text.write(clip, row)
+        return row
+
     def assemble(self, bucket: int, clips: np.ndarray) -> RawBatch:
         """One padded batch; a short one is filled with its own first clips at weight 0."""
-        size = self.config.data.batch_size
+        size = self.config.step_clips
         real = clips[clips >= 0]
         rows = self.clips[np.resize(real, size)]
         lengths = self._text.lengths(rows)
@@ -116,7 +123,7 @@ class HostDataset:
             return self.assemble(plan(epoch).buckets[place], plan(epoch).clips[place])
 
         types = [tf.int16, tf.int32, tf.int32, tf.int32, tf.int32, tf.float32]
-        size = self.config.data.batch_size
+        size = self.config.step_clips
         shapes = [[size, None], [size], [size, None], [size], [size], [size]]
 
         def load_in_graph(number: tf.Tensor) -> RawBatch:

@@ -52,7 +52,7 @@ def shapes_and_padding(pack: Pack, config: XTTSConfig) -> tuple[int, float]:
     """How many batch shapes training will use, and the share of padding in them."""
     step = config.model.frames_per_step
     frames = clip_frames(pack.records["samples"], config)
-    buckets = make_buckets(frames, pack.records["units"] + 2, config.data.buckets, config.data.batch_size, step)
+    buckets = make_buckets(frames, pack.records["units"] + 2, config.data.buckets, config.step_clips, step)
     return len(buckets), padding_share(buckets, frames)
 
 

@@ -57,6 +57,7 @@ def demo_config(folder: Path, minutes: float, seed: int) -> XTTSConfig:
             "training.seed": seed,
             "training.log_every": 10,
             "training.save_every": 1000,
+            "training.sample_every": 0,
         }
     )
 

@@ -11,10 +11,11 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 
-from myxtts.audio.mel import griffin_lim, reference_mel
+from myxtts.audio.mel import reference_mel
 from myxtts.audio.wav import read_wave
 from myxtts.devices import plan_devices
 from myxtts.errors import UsageError
+from myxtts.models.voicebox import Voicebox
 from myxtts.models.xtts import XTTS
 from myxtts.text.abbreviations import ends_with_abbreviation
 from myxtts.training.checkpoint import find_checkpoint, read_checkpoint
@@ -38,12 +39,7 @@ class Synthesizer:
             self.model = XTTS(self.config.model, len(self.tokenizer.symbols), n_mels)
             self.model.create_variables()
             load_average(self.model, saved.arrays)
-        tokens, count = tf.TensorSpec([1, None], tf.int32), tf.TensorSpec([1], tf.int32)
-        voice, scalar = tf.TensorSpec([1, None, self.config.model.width]), tf.TensorSpec([])
-        self._speak = tf.function(self.model.speak, input_signature=[tokens, count, voice, scalar], autograph=False)
-        self._vocode = tf.function(
-            lambda mel: griffin_lim(mel, self.config.audio), input_signature=[tf.TensorSpec([1, None, n_mels])]
-        )
+        self._box = Voicebox(self.model, self.config.audio, self.device)
 
     def voice(self, references: Sequence[Path] = (), speaker: str | None = None) -> tf.Tensor:
         """Voice tokens of recordings, or of a speaker from training (the first one when none is named)."""
@@ -54,9 +50,7 @@ class Synthesizer:
             if name not in self.voices:
                 raise UsageError(f"no speaker {name!r} in this checkpoint; it has {', '.join(self.voices)}")
             mels = [self.voices[name]]
-        mel = np.concatenate(mels)[None]
-        with tf.device(self.device):
-            return self.model.voice(tf.constant(mel), tf.constant([mel.shape[1]]))
+        return self._box.voice(np.concatenate(mels))
 
     def _reference_mel(self, path: Path) -> np.ndarray:
         wave = read_wave(path, self.sample_rate)
@@ -69,12 +63,7 @@ class Synthesizer:
 
     def mel(self, text: str, voice: tf.Tensor, language: str, speed: float = 1.0) -> np.ndarray:
         """Normalised log-mel [frames, n_mels] of one sentence."""
-        tokens = self.tokenizer.encode(text, language)[None]
-        with tf.device(self.device):
-            mel, _ = self._speak(
-                tf.constant(tokens), tf.constant([tokens.shape[1]]), voice, tf.constant(speed, tf.float32)
-            )
-        return mel[0].numpy()
+        return self._box.mel(self.tokenizer.encode(text, language), voice, speed)
 
     def speak(self, text: str, voice: tf.Tensor, language: str | None = None, speed: float = 1.0) -> np.ndarray:
         """Waveform of a text; sentences are spoken one by one with a short pause between them."""
@@ -82,9 +71,7 @@ class Synthesizer:
         pieces: list[np.ndarray] = []
         language = language or self.tokenizer.languages[0]
         for sentence in split_sentences(text, language):
-            mel = self.mel(sentence, voice, language, speed)
-            with tf.device(self.device):
-                wave = self._vocode(tf.constant(mel[None]))[0].numpy()
+            wave = self._box.wave(self.mel(sentence, voice, language, speed))
             pieces += [gap, wave] if pieces else [wave]
         wave = np.concatenate(pieces)
         return wave * min(1.0, 0.95 / max(float(np.abs(wave).max()), 1e-6))

@@ -25,7 +25,7 @@ class Decoder(Block):
         self.out = layers.Dense(n_mels * config.frames_per_step)
 
     def call(self, states, mask, voice):
-        states = (states + positions(tf.shape(states)[1], self.width)) * mask
+        states = (states + positions(tf.shape(states)[1], self.width, states.dtype)) * mask
         for index, conv in enumerate(self.convs):
             states = conv(states, mask)
             if index % self.every == self.every // 2 and index // self.every < len(self.attentions):

@@ -1,6 +1,6 @@
 """The building blocks shared by the encoder, the speaker encoder and the decoder.
 
-In: float [B, L, width] with a mask [B, L, 1] of ones and zeros.
+In: float [B, L, width] with a mask [B, L, 1] of ones and zeros; layers bring both to their own precision.
 Out: the same shape; a position under a zero of the mask never changes one under a one.
 """
 
@@ -15,11 +15,11 @@ def length_mask(lengths: tf.Tensor, size: int | tf.Tensor) -> tf.Tensor:
     return tf.sequence_mask(lengths, size, tf.float32)[:, :, None]
 
 
-def positions(length: int | tf.Tensor, width: int) -> tf.Tensor:
-    """Sinusoidal positions, float32 [1, length, width]."""
+def positions(length: int | tf.Tensor, width: int, dtype: tf.DType = tf.float32) -> tf.Tensor:
+    """Sinusoidal positions [1, length, width]."""
     rates = tf.exp(-math.log(1e4) * tf.range(0, width, 2, dtype=tf.float32) / width)
     angles = tf.cast(tf.range(length), tf.float32)[:, None] * rates
-    return tf.concat([tf.sin(angles), tf.cos(angles)], axis=-1)[None]
+    return tf.cast(tf.concat([tf.sin(angles), tf.cos(angles)], axis=-1)[None], dtype)
 
 
 def stack_frames(mel: tf.Tensor, frames_per_step: int) -> tf.Tensor:
@@ -77,8 +77,10 @@ class Attention(Block):
         key, value = tf.split(self.key_value(source), 2, axis=-1)
         query = self.query(self.norm(x)) * (self.width // self.heads) ** -0.5
         scores = tf.matmul(self._split(query), self._split(key), transpose_b=True)
-        scores += (1.0 - source_mask[:, None, None, :, 0]) * -1e9
-        mixed = tf.transpose(tf.matmul(tf.nn.softmax(scores), self._split(value)), [0, 2, 1, 3])
+        scores = tf.cast(scores, tf.float32)  # the softmax of many half-precision scores would round badly
+        scores += (1.0 - tf.cast(source_mask[:, None, None, :, 0], tf.float32)) * -1e9
+        shares = tf.cast(tf.nn.softmax(scores), value.dtype)
+        mixed = tf.transpose(tf.matmul(shares, self._split(value)), [0, 2, 1, 3])
         return x + self.out(tf.reshape(mixed, tf.shape(x)))
 
 

@@ -34,6 +34,7 @@ class SpeakerEncoder(layers.Layer):
     def call(self, frames, lengths):
         mask = length_mask(lengths, tf.shape(frames)[1])
         frames = self.enter(frames)
+        mask = tf.cast(mask, frames.dtype)
         for conv in self.convs:
             frames = conv(frames, mask)
         frames = self.frame_norm(frames) * mask

@@ -24,7 +24,9 @@ class TextEncoder(Block):
 
     def call(self, tokens, lengths, voice):
         mask = length_mask(lengths, tf.shape(tokens)[1])
-        states = self.embed(tokens) * self.width**0.5 + positions(tf.shape(tokens)[1], self.width)
+        states = self.embed(tokens)
+        mask = tf.cast(mask, states.dtype)
+        states = states * self.width**0.5 + positions(tf.shape(tokens)[1], self.width, states.dtype)
         for conv, attend in zip(self.convs, self.attentions, strict=True):
             states = attend(conv(states, mask), mask, voice)
         return self.norm(states) * mask, mask

@@ -4,6 +4,8 @@ In: tokens, lengths and a reference slice; in training also the target mel.
 Out: `XTTSOutput` in training, mel frames in synthesis.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import keras
@@ -18,6 +20,8 @@ from myxtts.models.duration import DurationPredictor
 from myxtts.models.layers import length_mask, stack_frames, unstack_frames
 from myxtts.models.speaker import SpeakerEncoder
 from myxtts.models.text_encoder import TextEncoder
+
+PARTS = ("speaker", "text", "prior", "duration", "decoder")  # what learns
 
 
 class XTTSOutput(NamedTuple):
@@ -34,17 +38,21 @@ class XTTSOutput(NamedTuple):
 
 
 class XTTS(keras.Model):
-    """Text encoder, speaker encoder, prior, alignment, durations and decoder."""
+    """Text encoder, speaker encoder, prior, alignment, durations and decoder.
 
-    def __init__(self, config: ModelConfig, symbols: int, n_mels: int = 80, **kwargs):
-        super().__init__(**kwargs)
+    Weights, targets, alignment and all results are float32; `precision` is what the layers compute in.
+    """
+
+    def __init__(self, config: ModelConfig, symbols: int, n_mels: int = 80, precision: str = "float32", **kwargs):
+        super().__init__(autocast=False, **kwargs)
         self.config, self.frames_per_step, self.n_mels = config, config.frames_per_step, n_mels
-        self.speaker = SpeakerEncoder(config)
-        self.text = TextEncoder(config, symbols)
-        self.prior = layers.Dense(n_mels * config.frames_per_step)
-        self.guide = AlignmentGuide(symbols, n_mels, config.frames_per_step)
-        self.duration = DurationPredictor(config)
-        self.decoder = Decoder(config, n_mels)
+        with _layer_precision(precision):
+            self.speaker = SpeakerEncoder(config)
+            self.text = TextEncoder(config, symbols)
+            self.prior = layers.Dense(n_mels * config.frames_per_step)
+            self.duration = DurationPredictor(config)
+            self.decoder = Decoder(config, n_mels)
+        self.guide = AlignmentGuide(symbols, n_mels, config.frames_per_step, dtype="float32")
 
     def create_variables(self) -> None:
         """Makes every weight on the current device by one tiny pass; without it the first call would decide where."""
@@ -55,6 +63,16 @@ class XTTS(keras.Model):
         self.prior(tf.zeros([1, 1, self.config.width]))
         self.guide(tf.zeros([1, 1], tf.int32), tf.zeros([1, 1, self.n_mels * step]), tf.ones([1, 1, 1]))
         self.built = True
+
+    def named_weights(self) -> dict[str, tf.Variable]:
+        """Every trainable weight by the way to it (`text/convs/0/depthwise/kernel`), in Keras' own order."""
+        names = {id(v): name for part in PARTS for name, v in _walk(part, getattr(self, part))}
+        return {names[id(v)]: v for v in self.trainable_variables}
+
+    @property
+    def symbol_table(self) -> tf.Variable:
+        """The weight with a row for each symbol."""
+        return self.text.embed.embeddings
 
     def voice(self, reference: tf.Tensor, lengths: tf.Tensor) -> tf.Tensor:
         """Voice tokens [B, K, width] of reference mel [B, R, n_mels]."""
@@ -68,19 +86,19 @@ class XTTS(keras.Model):
         mask = length_mask(lengths, tf.shape(target)[1])
         voice = self.voice(batch.reference, batch.reference_lengths)
         states, text_mask = self.text(batch.tokens, batch.text_lengths, voice)
-        prior = self.prior(states)  # [B, T, n_mels * step]
+        prior = tf.cast(self.prior(states), tf.float32)  # [B, T, n_mels * step]
         scores = tf.matmul(prior, target, transpose_b=True) - 0.5 * tf.reduce_sum(prior**2, -1, keepdims=True)
         scores = (1.0 - guidance) * scores + guidance * self.guide(batch.tokens, target, mask)
         path = monotonic_search(scores, batch.text_lengths, lengths)
-        frames = tf.matmul(path, states, transpose_a=True)  # [B, M', width]
+        frames = tf.matmul(tf.cast(path, states.dtype), states, transpose_a=True)  # [B, M', width]
         return XTTSOutput(
-            mel=self.decoder(frames, mask, voice),
+            mel=tf.cast(self.decoder(frames, mask, voice), tf.float32),
             prior=tf.matmul(path, prior, transpose_a=True),
             target=target,
             mask=mask,
-            log_durations=self.duration(states, text_mask),
+            log_durations=tf.cast(self.duration(states, text_mask), tf.float32),
             durations=tf.reduce_sum(path, axis=-1),
-            text_mask=text_mask[..., 0],
+            text_mask=tf.cast(text_mask[..., 0], tf.float32),
             path=path,
         )
 
@@ -89,12 +107,34 @@ class XTTS(keras.Model):
     ) -> tuple[tf.Tensor, tf.Tensor]:
         """Mel [B, M, n_mels] and its lengths [B] from tokens and voice tokens."""
         states, text_mask = self.text(tokens, text_lengths, voice)
-        steps = tf.exp(self.duration(states, text_mask)) / speed
-        durations = tf.maximum(tf.round(steps), 1.0) * text_mask[..., 0]
+        steps = tf.exp(tf.cast(self.duration(states, text_mask), tf.float32)) / speed
+        durations = tf.maximum(tf.round(steps), 1.0) * tf.cast(text_mask[..., 0], tf.float32)
         ends = tf.cumsum(durations, axis=1)
         lengths = tf.cast(ends[:, -1], tf.int32)
         frame = tf.cast(tf.range(tf.reduce_max(lengths)), tf.float32)[None, None]
-        path = tf.cast((frame < ends[..., None]) & (frame >= (ends - durations)[..., None]), tf.float32)
+        path = tf.cast((frame < ends[..., None]) & (frame >= (ends - durations)[..., None]), states.dtype)
         mask = length_mask(lengths, tf.shape(path)[-1])
         stacked = self.decoder(tf.matmul(path, states, transpose_a=True), mask, voice)
-        return unstack_frames(stacked, self.frames_per_step), lengths * self.frames_per_step
+        return unstack_frames(tf.cast(stacked, tf.float32), self.frames_per_step), lengths * self.frames_per_step
+
+
+def _walk(name: str, layer: keras.Layer) -> Iterator[tuple[str, tf.Variable]]:
+    """Weights of a layer and of the layers that it keeps, alone or in lists."""
+    kept = [(key, value) for key, value in vars(layer).items() if not key.startswith("_")]
+    for key, value in kept:
+        inner = value if isinstance(value, list) else [value]
+        for number, item in enumerate(inner):
+            if isinstance(item, keras.Layer):
+                yield from _walk(f"{name}/{key}/{number}" if isinstance(value, list) else f"{name}/{key}", item)
+    yield from ((f"{name}/{v.name}", v) for v in layer._trainable_variables)
+
+
+@contextmanager
+def _layer_precision(name: str) -> Iterator[None]:
+    """Layers made in the block compute in that precision and keep float32 weights."""
+    before = keras.config.dtype_policy()
+    keras.config.set_dtype_policy("float32" if name == "float32" else f"mixed_{name}")
+    try:
+        yield
+    finally:
+        keras.config.set_dtype_policy(before)

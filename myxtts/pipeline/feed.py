@@ -8,7 +8,7 @@ import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Protocol, Self
 
 import tensorflow as tf
@@ -66,6 +66,7 @@ class Feed:
         stall_seconds: how long the source may give nothing before that is an error.
         most: how many slots the buffer may grow to; it begins with three where that allows it.
         resized: told the new number of slots and the reason of each change.
+        turn: held while the data device is used, where something else uses it too.
     """
 
     def __init__(
@@ -80,11 +81,12 @@ class Feed:
         stall_seconds: float = STALL_SECONDS,
         most: int = SLOTS,
         resized: Callable[[int, str], None] = lambda slots, reason: None,
+        turn: AbstractContextManager | None = None,
     ):
         self._source, self._featurizer, self._devices, self._clock = source, featurizer, devices, clock
         self._start, self._epochs, self._shuffle, self._stall_seconds = start, epochs, shuffle, stall_seconds
         self._buffer: BoundedBuffer[Batch] = BoundedBuffer(min(SLOTS, most))
-        self._most, self._resized = most, resized
+        self._most, self._resized, self._turn = most, resized, turn or nullcontext()
         self._at = "load", start
         self._thread: threading.Thread | None = None
 
@@ -170,7 +172,7 @@ class Feed:
                 raw: RawBatch | None = next(source, None)
             if raw is None:
                 return
-            with self._stage("preprocess", number), tf.device(self._devices.data_device), guarded_copies():
+            with self._stage("preprocess", number), self._turn, tf.device(self._devices.data_device), guarded_copies():
                 seed = tf.constant([number, self._featurizer.seed])
                 *moved, seed = [move(part, self._devices.data_device, for_xla=True) for part in (*raw, seed)]
                 batch = self._featurizer(RawBatch(*moved), seed)

@@ -91,6 +91,19 @@ class Tokenizer:
         marks = (PAD, END, *(f"<{language}>" for language in languages))
         return cls((*marks, *known), front_end, languages)
 
+    def grown(self, other: "Tokenizer") -> "Tokenizer":
+        """These symbols with their ids, and after them what only the other knows.
+
+        Raises:
+            UsageError: the other reads another front end's symbols.
+        """
+        if other.front_end != self.front_end:
+            raise UsageError(
+                f"the checkpoint reads {self.front_end}, not {other.front_end}; add --front-end {self.front_end}"
+            )
+        languages = (*self.languages, *(name for name in other.languages if name not in self.languages))
+        return Tokenizer((*self.symbols, *(s for s in other.symbols if s not in self._ids)), self.front_end, languages)
+
     @functools.cached_property
     def _ids(self) -> dict[str, int]:
         return {symbol: index for index, symbol in enumerate(self.symbols)}

@@ -11,6 +11,8 @@ import os
 import re
 import shutil
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,10 +22,12 @@ import numpy as np
 from myxtts.config.config import XTTSConfig
 from myxtts.config.load import load, save
 from myxtts.errors import RunError, UsageError
+from myxtts.locks import lock
 from myxtts.text.tokenizer import Tokenizer
 
 FORMAT = 1
-OURS = re.compile(r"step-\d{8}")
+OURS = re.compile(r"step-\d{8}(-\d+)?")  # a step that was reached twice, by going back, has a number at its end
+LOCK = ".lock"
 
 
 @dataclass(frozen=True)
@@ -38,11 +42,20 @@ class Checkpoint:
 
 
 def write_checkpoint(run: Path, checkpoint: Checkpoint, keep: int, best: bool) -> Path:
-    """Writes under a temporary name, syncs, moves into place, then points `latest` (and `best`) at it."""
-    name = f"step-{checkpoint.state['step']:08d}"
-    target, partial = run / name, run / f".{name}.part"
+    """Writes under a temporary name, syncs, moves into place, then points `latest` (and `best`) at it.
+
+    Killed at any moment it leaves `latest` and `best` as they were or as they should be.
+
+    Raises:
+        RunError: it could not be written; what was there is kept.
+    """
     try:
         run.mkdir(parents=True, exist_ok=True)
+        name = _free_name(run, checkpoint.state["step"])
+    except OSError as error:
+        raise RunError(f"cannot save a checkpoint in {run}: {error.strerror}") from None
+    target, partial = run / name, run / f".{name}.part"
+    try:
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir()
         save(checkpoint.config, partial / "config.yaml")
@@ -54,19 +67,51 @@ def write_checkpoint(run: Path, checkpoint: Checkpoint, keep: int, best: bool) -
         sizes = {file.name: file.stat().st_size for file in sorted(partial.iterdir())}
         state = {"format": FORMAT, "sizes": sizes, "speakers": list(checkpoint.voices), **checkpoint.state}
         (partial / "state.json").write_text(json.dumps(state), encoding="utf-8")
-        for file in partial.iterdir():
-            with file.open("rb") as written:
-                os.fsync(written.fileno())
-        shutil.rmtree(target, ignore_errors=True)
+        for file in (*partial.iterdir(), partial):
+            _sync(file)
         partial.rename(target)
+        _sync(run)
         _point(run / "latest", name)
         if best:
             _point(run / "best", name)
+        _sync(run)
         _rotate(run, keep)
     except OSError as error:
         shutil.rmtree(partial, ignore_errors=True)
-        raise RunError(f"cannot save a checkpoint in {run}: {error.strerror}; the previous one is kept") from None
+        kept = f"{(run / 'latest').readlink()} is kept" if (run / "latest").is_symlink() else "there is none yet"
+        raise RunError(f"cannot save a checkpoint in {run}: {error.strerror}; {kept}") from None
     return target
+
+
+def _free_name(run: Path, step: int) -> str:
+    """A name for a checkpoint that no other has: `latest` may point at one of an earlier try at this step."""
+    plain = f"step-{step:08d}"
+    names = (plain, *(f"{plain}-{number}" for number in range(2, 1000)))
+    return next(name for name in names if not (run / name).exists())
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def locked_run(run: Path) -> Iterator[None]:
+    """Keeps a run folder for one trainer and clears away what a killed one left half-written.
+
+    Raises:
+        UsageError: another trainer has it.
+    """
+    run.mkdir(parents=True, exist_ok=True)
+    with lock(run / LOCK, None) as ours:
+        if not ours:
+            raise UsageError(f"another trainer is at work in {run}; wait for it or choose another --checkpoint-dir")
+        for partial in run.glob(".step-*.part"):
+            shutil.rmtree(partial)
+        yield
 
 
 def _point(link: Path, name: str) -> None:
@@ -83,6 +128,14 @@ def _rotate(run: Path, keep: int) -> None:
     for path in steps[:-keep]:
         if path.name not in pinned:
             shutil.rmtree(path)
+
+
+def is_in_use(run: Path) -> bool:
+    """Whether a trainer is at work in a run folder right now."""
+    if not (run / LOCK).exists():
+        return False
+    with lock(run / LOCK, None) as ours:
+        return not ours
 
 
 def find_checkpoint(path: Path, prefer: tuple[str, ...] = ("best", "latest")) -> Path:

@@ -1,35 +1,48 @@
 """What a run tells: metrics to a file, to TensorBoard and to whoever shows them.
 
-In: `Metrics` at each log point, validation results and pictures.
+In: `Metrics` at each log point, validation results and pictures, samples, notices.
 Out: `metrics.jsonl` and TensorBoard events in the run folder; the same Metrics to a display.
 """
 
 import dataclasses
 import json
+import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
 import tensorflow as tf
 
 from myxtts.audio.picture import colour
-from myxtts.training.metrics import Event, Metrics, Primed, Resized, Validation
+from myxtts.training.metrics import Event, Metrics, Notice, Primed, Resized, Sample, Summary, Validation
 
 
 class Logbook:
-    """Writes beside the checkpoints; `show` displays each event."""
+    """Writes beside the checkpoints; `show` displays each event. What cannot be written is shown all the same.
 
-    def __init__(self, folder: Path, show: Callable[[Event], None]):
+    Args:
+        folder: the run folder.
+        show: told every event.
+        resumed: the step that a resumed run goes on from; readers forget lines of later steps that stand before.
+    """
+
+    def __init__(self, folder: Path, show: Callable[[Event], None], resumed: int = 0):
         folder.mkdir(parents=True, exist_ok=True)
-        self._show = show
-        self._lines = (folder / "metrics.jsonl").open("a", encoding="utf-8")
+        self._show, self._lost = show, 0
+        path = folder / "metrics.jsonl"
+        _drop_torn_line(path)
+        self._lines = path.open("a", encoding="utf-8")
+        if resumed:
+            self._write({"kind": "resumed", "step": resumed})
         self._board = tf.summary.create_file_writer(str(folder / "tensorboard"))
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_error: object) -> None:
-        self._lines.close()
+        with suppress(OSError):  # what stands in its buffer was already reported as lost
+            self._lines.close()
         self._board.close()
 
     def record(self, metrics: Metrics) -> None:
@@ -51,10 +64,29 @@ class Logbook:
             tf.summary.image("alignment", colour(validation.path, 4)[None])
         self._show(validation)
 
-    def record_event(self, event: Primed | Resized) -> None:
+    def record_sample(self, sample: Sample) -> None:
+        self._write({"kind": "sample", "step": sample.step, "folder": sample.folder})
+        with self._board.as_default(step=sample.step):
+            for number, wave in enumerate(sample.waves, 1):
+                tf.summary.audio(f"sample/{number}", wave[None, :, None], sample.rate)
+        self._show(sample)
+
+    def record_event(self, event: Primed | Resized | Notice | Summary) -> None:
         self._write({"kind": type(event).__name__.lower(), **dataclasses.asdict(event)})
         self._show(event)
 
     def _write(self, line: dict) -> None:
-        self._lines.write(json.dumps(line) + "\n")
-        self._lines.flush()
+        try:
+            self._lines.write(json.dumps(line) + "\n")
+            self._lines.flush()
+        except OSError as error:
+            self._lost += 1
+            if self._lost == 1:
+                text = f"⚠️ metrics.jsonl cannot be written: {error.strerror}; lines are lost until it can"
+                self._show(Notice(line.get("step", 0), text))
+
+
+def _drop_torn_line(path: Path) -> None:
+    """Cuts off a last line without its end, which a killed run may leave."""
+    if path.is_file() and (content := path.read_bytes()) and not content.endswith(b"\n"):
+        os.truncate(path, content.rfind(b"\n") + 1)

@@ -2,20 +2,39 @@
 
 In: XTTSOutput and the clip weights [B].
 Out: {"name": scalar}; only real frames and tokens of clips with weight count.
+     The losses of a batch's parts, each divided by the whole batch's counts, add up to the loss of the whole.
 """
+
+from typing import NamedTuple
 
 import tensorflow as tf
 
+from myxtts.batch import Batch
 from myxtts.config.config import TrainingConfig
 from myxtts.models.xtts import XTTSOutput
 
 
-def speech_losses(output: XTTSOutput, weights: tf.Tensor) -> dict[str, tf.Tensor]:
+class Counts(NamedTuple):
+    """What means are taken over."""
+
+    frames: tf.Tensor  # decoder steps with weight
+    tokens: tf.Tensor
+
+
+def count_batch(batch: Batch, frames_per_step: int) -> Counts:
+    """Real decoder steps and tokens of a batch; at least one of each, so that they can be divided by."""
+    steps = tf.cast(batch.mel_lengths // frames_per_step, tf.float32)
+    tokens = tf.cast(batch.text_lengths, tf.float32)
+    return Counts(
+        tf.maximum(tf.reduce_sum(steps * batch.weights), 1.0), tf.maximum(tf.reduce_sum(tokens * batch.weights), 1.0)
+    )
+
+
+def speech_losses(output: XTTSOutput, weights: tf.Tensor, counts: Counts) -> dict[str, tf.Tensor]:
     """Mean errors: `mel` L1 of the decoder, `prior` half squared error of the token's mel, `duration` in log steps."""
     frame_weight = output.mask * weights[:, None, None]
     token_weight = output.text_mask * weights[:, None]
-    values = tf.maximum(tf.reduce_sum(frame_weight) * output.target.shape[-1], 1.0)
-    tokens = tf.maximum(tf.reduce_sum(token_weight), 1.0)
+    values, tokens = counts.frames * output.target.shape[-1], counts.tokens
     log_found = tf.math.log(tf.maximum(output.durations, 1.0))
     return {
         "mel": tf.reduce_sum(tf.abs(output.mel - output.target) * frame_weight) / values,

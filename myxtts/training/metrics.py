@@ -20,6 +20,7 @@ class Metrics:
     data_wait: float  # share of the time that the model device waited for data
     buffer_fill: float  # share of the slots that were full
     padding: float  # share of the frames that were padding
+    skipped: int  # steps of the run so far that were not finite and changed nothing
     progress: float  # 0 to 1
     seconds_left: float
 
@@ -52,7 +53,22 @@ class Resized:
     reason: str
 
 
-Event = Metrics | Validation | Primed | Resized
+@dataclass(frozen=True)
+class Notice:
+    """Something that a person should know, in words."""
+
+    step: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What the averaged weights said."""
+
+    step: int
+    folder: str
+    rate: int
+    waves: list[np.ndarray] = field(repr=False)  # float32 [samples]
 
 
 @dataclass(frozen=True)
@@ -68,3 +84,7 @@ class Summary:
     data_wait: float
     traces: int
     shapes: int
+    skipped: int
+
+
+Event = Metrics | Validation | Primed | Resized | Notice | Sample | Summary

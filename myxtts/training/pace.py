@@ -38,11 +38,17 @@ class Pace:
         self._results.append(results)
         self._padded += shape[0] * shape[1]
 
-    def close_window(self) -> dict[str, Any]:
-        """Reads the window's results back and returns its means."""
+    def close_window(self) -> tuple[dict[str, Any], dict[str, list[bool]]]:
+        """Reads the window's results back.
+
+        Returns:
+            The window's means, of finite steps where there are any, and for each step whether it was skipped or bad.
+        """
         values = [{name: float(value) for name, value in result.items()} for result in self._results]  # host sync
-        means = {name: float(np.mean([value[name] for value in values])) for name in values[0]}
-        frames = means.pop("frames") * len(values)
+        flags = {name: [bool(value.pop(name)) for value in values] for name in ("skipped", "bad")}
+        frames = sum(value.pop("frames") for value in values)
+        counted = [value for value, skipped in zip(values, flags["skipped"], strict=True) if not skipped] or values
+        means = {name: float(np.mean([value[name] for value in counted])) for name in counted[0]}
         elapsed = time.perf_counter() - self._window_begin
         wait = self._clock.take().get("wait", 0.0)
         self._waited, self._trained, self._frames = self._waited + wait, self._trained + elapsed, self._frames + frames
@@ -55,7 +61,7 @@ class Pace:
             "padding": 1.0 - frames / self._padded,
         }
         self._results, self._padded, self._window_begin = [], 0, time.perf_counter()
-        return measured
+        return measured, flags
 
     @contextmanager
     def aside(self) -> Iterator[None]:

@@ -7,6 +7,7 @@ Out: the named losses as scalars on the device, not read back.
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from fnmatch import fnmatchcase
 
 import numpy as np
 import tensorflow as tf
@@ -15,11 +16,11 @@ from myxtts.batch import Batch
 from myxtts.config.config import TrainingConfig
 from myxtts.devices import guarded_copies
 from myxtts.errors import UsageError
-from myxtts.models.alignment import even_path, monotonic_search
-from myxtts.models.layers import length_mask, stack_frames
 from myxtts.models.xtts import XTTS, XTTSOutput
-from myxtts.training.losses import speech_losses, total_loss
+from myxtts.training.losses import count_batch, speech_losses, total_loss
 from myxtts.training.optimizer import make_optimizer
+
+FIRST_SCALE, MOST_SCALE, GROW_AFTER = 2.0**15, 2.0**24, 2000  # of the loss in float16, whose small numbers vanish
 
 
 class TrainStep:
@@ -27,13 +28,20 @@ class TrainStep:
 
     The optimizer works on one flat copy of all weights: a few large operations instead of dozens for each of some
     two hundred variables, which is most of the tracing time and a good part of the step.
+
+    A batch is worked through in `parts` of equal size whose gradients are added: the same result in less memory.
+    A step whose gradient is not finite changes nothing but the scale of the loss.
     """
 
     def __init__(self, model: XTTS, config: TrainingConfig):
-        self.model, self.config = model, config
+        self.model, self.config, self.parts = model, config, config.grad_accum
+        self._learns = _choose_learning(model, config.freeze)
         self.weights = tf.Variable(_flatten(model.trainable_variables), name="weights")
         self.average = tf.Variable(self.weights, trainable=False, name="average")
         self.count = tf.Variable(0, dtype=tf.int64, trainable=False, name="step")
+        self._scaled = config.mixed_precision == "float16"
+        self.scale = tf.Variable(FIRST_SCALE if self._scaled else 1.0, trainable=False, name="scale")
+        self._good = tf.Variable(0.0, trainable=False, name="good")  # steps since the scale was changed
         self.optimizer = make_optimizer(config)
         self.optimizer.build([self.weights])
         self.traces = 0
@@ -44,15 +52,21 @@ class TrainStep:
         """Runs one step. Scalars must be tensors: a Python number would be traced anew each time."""
         # What XLA compiles wants even the handles of variables, which live with the host, on the device: not guarded.
         with nullcontext() if self.config.xla else guarded_copies():
-            gradient, losses = self._gradient(batch, guidance)
-        self._update(gradient, rate)
-        return losses
+            gradient, losses = self._gradient(batch, guidance, tf.constant(0), self.parts)
+            for part in range(1, self.parts):
+                more, found = self._gradient(batch, guidance, tf.constant(part), self.parts)
+                gradient += more
+                losses = {name: losses[name] + found[name] for name in losses}
+        skipped, bad = self._update(gradient, losses["loss"], rate)
+        return {**losses, "skipped": skipped, "bad": bad}
 
     def variables(self) -> dict[str, tf.Variable]:
         """Every variable of model, optimizer and moving average by name."""
-        model = {f"model/{v.path}": v for v in self.model.variables}
+        model = {f"model/{name}": v for name, v in self.model.named_weights().items()}
+        guide = {f"model/guide/{v.name}": v for v in self.model.guide.variables}
         optimizer = {f"optimizer/{v.path}": v for v in self.optimizer.variables}
-        return {**model, **optimizer, "weights": self.weights, "average": self.average}
+        own = {"weights": self.weights, "average": self.average, "scale": self.scale, "good": self._good}
+        return {**model, **guide, **optimizer, **own}
 
     @contextmanager
     def averaged(self) -> Iterator[None]:
@@ -66,15 +80,17 @@ class TrainStep:
     def _state(self) -> dict[str, tf.Variable]:
         slots = {f"optimizer/{number}": v for number, v in enumerate(self.optimizer.variables)}
         guide = {"guide/means": self.model.guide.means, "guide/precisions": self.model.guide.precisions}
-        return {"weights": self.weights, "average": self.average, "step": self.count, **guide, **slots}
+        scale = {"scale": self.scale, "good": self._good} if self._scaled else {}
+        return {"weights": self.weights, "average": self.average, "step": self.count, **guide, **scale, **slots}
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """All state as arrays on the host."""
-        return {name: np.asarray(variable) for name, variable in self._state().items()}  # host sync
+        """All state as arrays on the host, copied: later steps do not change them."""
+        return {name: variable.numpy().copy() for name, variable in self._state().items()}  # host sync
 
-    def restore(self, arrays: dict[str, np.ndarray]) -> None:
-        """Takes back what `arrays` gave."""
-        for name, variable in self._state().items():
+    def restore(self, arrays: dict[str, np.ndarray], optimizer: bool = True) -> None:
+        """Takes back what `arrays` gave, with or without what the optimizer remembers."""
+        own = {name: v for name, v in self._state().items() if optimizer or not name.startswith(("optimizer/", "step"))}
+        for name, variable in own.items():
             if name not in arrays or arrays[name].shape != tuple(variable.shape):
                 found = arrays[name].shape if name in arrays else "nothing"
                 raise UsageError(
@@ -83,35 +99,118 @@ class TrainStep:
             variable.assign(arrays[name])
         _spread(self.weights, self.model.trainable_variables)
 
-    def _find_gradient(self, batch: Batch, guidance: tf.Tensor) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
+    def begin_from(self, arrays: dict[str, np.ndarray], symbols: int) -> None:
+        """Starts with the averaged weights of a model that knew the first `symbols` symbols of this one."""
+        table = self.model.symbol_table
+        parts = _cut(arrays, self.model, {id(table): (symbols, table.shape[1])})
+        for variable, part in zip(self.model.trainable_variables, parts, strict=True):
+            variable.assign(np.concatenate([part, variable.numpy()[symbols:]]) if variable is table else part)
+        if symbols == table.shape[0]:
+            self.model.guide.means.assign(arrays["guide/means"])
+            self.model.guide.precisions.assign(arrays["guide/precisions"])
+        self.weights.assign(_flatten(self.model.trainable_variables))
+        self.average.assign(self.weights)
+
+    def _find_gradient(
+        self, whole: Batch, guidance: tf.Tensor, part: tf.Tensor, parts: int
+    ) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
         self.traces += 1  # runs while tracing only
-        variables = self.model.trainable_variables
-        with tf.GradientTape() as tape:
-            losses = speech_losses(self.model(batch, guidance), batch.weights)
+        batch = _take_rows(whole, part, parts)
+        learning = [v for v, learns in zip(self.model.trainable_variables, self._learns, strict=True) if learns]
+        with tf.GradientTape(watch_accessed_variables=False) as tape:
+            tape.watch([v.value for v in learning])
+            counts = count_batch(whole, self.model.frames_per_step)
+            losses = speech_losses(self.model(batch, guidance), batch.weights, counts)
             loss = total_loss(losses, self.config)
-        gradients = tape.gradient(loss, variables)
+            scaled = loss * self.scale
+        found = iter(tape.gradient(scaled, learning))
+        gradients = [
+            next(found) if learns else tf.zeros(v.shape)
+            for v, learns in zip(self.model.trainable_variables, self._learns, strict=True)
+        ]
         frames = tf.reduce_sum(tf.cast(batch.mel_lengths, tf.float32) * batch.weights)
         return _flatten(gradients), {"loss": loss, **losses, "frames": frames}
 
-    def _apply(self, gradient: tf.Tensor, rate: tf.Tensor) -> None:
+    def _apply(self, gradient: tf.Tensor, loss: tf.Tensor, rate: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """Moves the weights unless something is not finite.
+
+        Returns:
+            1.0 where the step was skipped; 1.0 where a smaller scale of the loss could not have helped either.
+        """
+        gradient = gradient / self.scale
+        finite = tf.math.is_finite(loss) & tf.reduce_all(tf.math.is_finite(gradient))
+        skipped = 1.0 - tf.cond(finite, lambda: self._move(gradient, rate), lambda: tf.constant(0.0))
+        bad = skipped * tf.cast(self.scale <= 1.0, tf.float32)
+        if self._scaled:
+            grow = finite & (self._good + 1 >= GROW_AFTER)
+            factor = tf.where(finite, tf.where(grow, 2.0, 1.0), 0.5)
+            self._good.assign(tf.where(finite & ~grow, self._good + 1, 0.0))
+            self.scale.assign(tf.clip_by_value(self.scale * factor, 1.0, MOST_SCALE))
+        return skipped, bad
+
+    def _move(self, gradient: tf.Tensor, rate: tf.Tensor) -> tf.Tensor:
+        before = self.weights.read_value()
         self.optimizer.learning_rate.assign(rate)
         self.optimizer.apply_gradients([(gradient, self.weights)])
+        if not all(self._learns):  # what is frozen does not decay either
+            self.weights.assign(tf.where(_spread_flags(self._learns, self.model), self.weights, before))
         self.count.assign_add(1)
         done = tf.cast(self.count, tf.float32)
         keep = tf.minimum(self.config.ema_decay, (1.0 + done) / (10.0 + done))  # young averages forget faster
         self.average.assign_sub((1.0 - keep) * (self.average - self.weights))
         _spread(self.weights, self.model.trainable_variables)
+        return tf.constant(1.0)
 
 
 def load_average(model: XTTS, arrays: dict[str, np.ndarray]) -> None:
     """Gives a model the averaged weights of a checkpoint, for speaking."""
-    needed = sum(math.prod(v.shape) for v in model.trainable_variables)
-    found = arrays.get("average", np.zeros(0)).size
-    if found != needed:
+    for variable, part in zip(model.trainable_variables, _cut(arrays, model, {}), strict=True):
+        variable.assign(part)
+
+
+def _cut(arrays: dict[str, np.ndarray], model: XTTS, other: dict[int, tuple[int, ...]]) -> list[np.ndarray]:
+    """The averaged weights of a checkpoint in the shapes of a model's weights, or in `other` shapes where named."""
+    shapes = [other.get(id(v), tuple(v.shape)) for v in model.trainable_variables]
+    sizes = [math.prod(shape) for shape in shapes]
+    flat = arrays.get("average", np.zeros(0))
+    if flat.size != sum(sizes):
         raise UsageError(
-            f"the checkpoint is of another size: it holds {found:,} weights, its configuration needs {needed:,}"
+            f"the checkpoint is of another size: it holds {flat.size:,} weights, its configuration needs {sum(sizes):,}"
         )
-    _spread(tf.constant(arrays["average"]), model.trainable_variables)
+    parts = np.split(flat, np.cumsum(sizes)[:-1])
+    return [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
+
+
+def _choose_learning(model: XTTS, patterns: str) -> list[bool]:
+    """For each weight whether it learns; patterns are separated by commas and match names like `text/embed/embeddings`.
+
+    Raises:
+        UsageError: a pattern matches nothing.
+    """
+    names = list(model.named_weights())
+    frozen: set[str] = set()
+    for pattern in (part.strip() for part in patterns.split(",") if part.strip()):
+        matched = {name for name in names if fnmatchcase(name, pattern) or fnmatchcase(name, f"{pattern}/*")}
+        if not matched:
+            parts = ", ".join(dict.fromkeys(name.split("/")[0] for name in names))
+            raise UsageError(f"--freeze {pattern}: no weight has such a name; the parts are {parts}")
+        frozen |= matched
+    if len(frozen) == len(names):
+        raise UsageError(f"--freeze {patterns}: nothing is left to learn")
+    return [name not in frozen for name in names]
+
+
+def _take_rows(batch: Batch, part: tf.Tensor, parts: int) -> Batch:
+    """One of so many equal parts of a batch."""
+    if parts == 1:
+        return batch
+    rows = batch.weights.shape[0] // parts
+
+    def take(x: tf.Tensor) -> tf.Tensor:
+        taken = tf.slice(x, [part * rows] + [0] * (len(x.shape) - 1), [rows, *x.shape[1:]])
+        return tf.ensure_shape(taken, [rows, *x.shape[1:]])
+
+    return Batch(*[take(x) for x in batch])
 
 
 def _flatten(tensors: Sequence[tf.Tensor]) -> tf.Tensor:
@@ -123,6 +222,13 @@ def _spread(flat: tf.Tensor, variables: Sequence[tf.Variable]) -> None:
     parts = tf.split(flat, [math.prod(v.shape) for v in variables])
     for variable, part in zip(variables, parts, strict=True):
         variable.assign(tf.reshape(part, variable.shape))
+
+
+def _spread_flags(flags: Sequence[bool], model: XTTS) -> tf.Tensor:
+    """One flag for each weight of each variable, bool [weights]."""
+    return tf.concat(
+        [tf.fill([math.prod(v.shape)], f) for f, v in zip(flags, model.trainable_variables, strict=True)], 0
+    )
 
 
 class EvaluateStep:
@@ -137,39 +243,5 @@ class EvaluateStep:
 
     def _step(self, batch: Batch, guidance: tf.Tensor) -> tuple[dict[str, tf.Tensor], XTTSOutput]:
         output = self.model(batch, guidance)
-        losses = speech_losses(output, batch.weights)
+        losses = speech_losses(output, batch.weights, count_batch(batch, self.model.frames_per_step))
         return {"loss": total_loss(losses, self.config), **losses}, output
-
-
-class FlatStart:
-    """Statistics for the alignment guide, gathered batch by batch over a sweep."""
-
-    def __init__(self, model: XTTS):
-        self.model = model
-        self._compiled = tf.function(self._statistics)
-        self._sums: tuple[tf.Tensor, tf.Tensor, tf.Tensor] | None = None
-
-    def add(self, batch: Batch, first: bool) -> None:
-        """Aligns a batch (evenly in the first sweep) and adds what it says about each symbol."""
-        found = self._compiled(batch, tf.constant(first))
-        self._sums = found if self._sums is None else tuple(a + b for a, b in zip(self._sums, found, strict=True))
-
-    def finish_sweep(self) -> None:
-        """Turns the sums into new Gaussians."""
-        if self._sums is None:
-            raise ValueError("a sweep needs at least one batch")
-        self.model.guide.estimate(*self._sums)
-        self._sums = None
-
-    def _statistics(self, batch: Batch, first: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-        guide, step = self.model.guide, self.model.frames_per_step
-        stacked, lengths = stack_frames(batch.mel, step), batch.mel_lengths // step
-        frames, tokens = stacked.shape[1], batch.tokens.shape[1]
-        mask = length_mask(lengths, frames)
-        path = tf.cond(
-            first,
-            lambda: even_path(batch.text_lengths, lengths, tokens, frames),
-            lambda: monotonic_search(guide(batch.tokens, stacked, mask), batch.text_lengths, lengths),
-        )
-        path *= batch.weights[:, None, None]
-        return guide.statistics(batch.tokens, stacked, mask, path)

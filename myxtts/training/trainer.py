@@ -4,13 +4,15 @@ In: XTTSConfig.
 Out: checkpoints, a logbook and a Summary.
 """
 
+import functools
 import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import keras
 import numpy as np
@@ -22,22 +24,28 @@ from myxtts.config.config import XTTSConfig
 from myxtts.config.load import differences
 from myxtts.data.cache import learn_tokenizer, prepare, require_clips
 from myxtts.data.dataset import HostDataset
-from myxtts.devices import plan_devices, require_on
+from myxtts.devices import HOST, plan_devices, require_on
 from myxtts.errors import RunError, UsageError
 from myxtts.models.layers import unstack_frames
 from myxtts.models.xtts import XTTS
 from myxtts.pipeline.clock import StageClock
 from myxtts.pipeline.featurize import Featurizer
 from myxtts.pipeline.feed import Feed, most_slots
-from myxtts.pipeline.stage import naming_stage
-from myxtts.training.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
+from myxtts.pipeline.stage import StageError, naming_stage
+from myxtts.training.aside import Aside
+from myxtts.training.bad_steps import BadSteps
+from myxtts.training.checkpoint import Checkpoint, find_checkpoint, locked_run, read_checkpoint
+from myxtts.training.flat_start import FlatStart
 from myxtts.training.logbook import Logbook
-from myxtts.training.metrics import Event, Metrics, Primed, Resized, Summary, Validation
+from myxtts.training.metrics import Event, Metrics, Notice, Primed, Resized, Sample, Summary, Validation
 from myxtts.training.optimizer import learning_rate
 from myxtts.training.pace import Pace
-from myxtts.training.step import EvaluateStep, FlatStart, TrainStep
+from myxtts.training.sampler import Sampler, Sentence
+from myxtts.training.saver import Saver
+from myxtts.training.step import EvaluateStep, TrainStep
 
 Show = Callable[[Event], None]
+SAMPLES = 2  # sentences that are spoken while a run goes on
 
 
 class XTTSTrainer:
@@ -48,6 +56,7 @@ class XTTSTrainer:
         model: a ready model instead of a new one.
         resume_checkpoint: a checkpoint folder to go on from.
         model_device: where the model lives, instead of the first GPU or the CPU.
+        reset_optimizer: go on without what the optimizer remembers.
     """
 
     def __init__(
@@ -56,35 +65,72 @@ class XTTSTrainer:
         model: XTTS | None = None,
         resume_checkpoint: Path | None = None,
         model_device: str | None = None,
+        reset_optimizer: bool = False,
     ):
         self.config = config
         plan = plan_devices(config.data)
         self.devices = replace(plan, model_device=model_device) if model_device else plan
+        if config.training.mixed_precision == "float16" and not self.devices.trains_on_gpu:
+            raise UsageError("--mixed-precision float16 needs a GPU; on the CPU choose bfloat16 or float32")
         keras.utils.set_random_seed(config.training.seed)
-        resumed = read_checkpoint(resume_checkpoint) if resume_checkpoint else None
-        if resumed:
-            _refuse_other_model(config, resumed.config, resume_checkpoint)
+        start = resume_checkpoint or (Path(config.training.init_from) if config.training.init_from else None)
+        saved = read_checkpoint(find_checkpoint(start)) if start else None
+        if saved:
+            _refuse_other_model(config, saved.config, start)
         self.pack = self.val_pack = prepare(Path(config.data.train_data), config)
         if config.data.val_data:
             self.val_pack = prepare(Path(config.data.val_data), config)
         require_clips(self.pack, config)
-        self.tokenizer = resumed.tokenizer if resumed else learn_tokenizer([self.pack, self.val_pack], config)
+        self.tokenizer = learn_tokenizer([self.pack, self.val_pack], config)
+        if saved:
+            self.tokenizer = saved.tokenizer if resume_checkpoint else saved.tokenizer.grown(self.tokenizer)
         self.train_set, self.val_set = self._make_sets()
         self.voices = self._collect_voices()
         self.featurizer = Featurizer(config)
+        precision = config.training.mixed_precision
         with tf.device(self.devices.model_device):
-            self.model = model or XTTS(config.model, len(self.tokenizer.symbols), config.audio.n_mels)
+            self.model = model or XTTS(config.model, len(self.tokenizer.symbols), config.audio.n_mels, precision)
             self.model.create_variables()
             self.step = TrainStep(self.model, config.training)
         require_on(self.devices.model_device, self.step.variables(), "the model")
         self.evaluate = EvaluateStep(self.model, config.training)
-        self.steps_done = self.batches_done = 0
-        self.seconds_done = 0.0
-        self.best_loss = float("inf")
-        if resumed:
-            self.step.restore(resumed.arrays)
-            self.steps_done, self.batches_done = resumed.state["step"], resumed.state["batches"]
-            self.best_loss, self.seconds_done = resumed.state["best_loss"], resumed.state["seconds"]
+        self.steps_done = self.batches_done = self.validations_since_best = 0
+        self.seconds_done, self.best_loss = 0.0, float("inf")
+        self.bad_steps = BadSteps(config.training.max_bad_steps)
+        self._notices: list[str] = []
+        self._turn: AbstractContextManager = threading.Lock() if self.devices.two_devices else nullcontext()
+        self._knows_alignment = False  # without it, the averages of a flat start lead the search at first
+        if saved and resume_checkpoint:
+            self._go_on(saved, reset_optimizer)
+        elif saved:
+            self.step.begin_from(saved.arrays, len(saved.tokenizer.symbols))
+            self._knows_alignment = len(saved.tokenizer.symbols) == len(self.tokenizer.symbols)
+
+    def _go_on(self, saved: Checkpoint, reset_optimizer: bool) -> None:
+        """Takes the state of a checkpoint; where the order of the clips is another now, the epoch starts anew."""
+        self.step.restore(saved.arrays, optimizer=not reset_optimizer)
+        state = saved.state
+        self.steps_done, self.batches_done = state["step"], state["batches"]
+        self.best_loss, self.seconds_done = state["best_loss"], state["seconds"]
+        self.validations_since_best = state["validations_since_best"]
+        self.bad_steps.skipped = state["skipped"]
+        self._knows_alignment = state["knows_alignment"]
+        ours, theirs = self._order(), state["order"]
+        if changed := [name for name in ours if ours[name] != theirs[name]]:
+            epoch = self.batches_done // theirs["batches"]
+            self.batches_done = epoch * self.train_set.batches_per_epoch
+            what = ", ".join(f"{name} {theirs[name]} then, {ours[name]} now" for name in changed)
+            self._notices.append(f"⚠️ the clips come in another order than before ({what}); epoch {epoch} starts anew")
+
+    def _order(self) -> dict[str, Any]:
+        """What decides which clips are in which batch."""
+        return {
+            "data": self.pack.folder.name,
+            "clips": len(self.train_set.clips),
+            "clips a step": self.config.step_clips,
+            "batches": self.train_set.batches_per_epoch,
+            "seed": self.config.training.seed,
+        }
 
     # Sets
 
@@ -134,54 +180,126 @@ class XTTSTrainer:
             epochs,
             shuffle,
             stall_seconds=data.stall_timeout,
-            most=data.prefetch or most_slots(data.batch_size),
+            most=data.prefetch or most_slots(self.config.step_clips),
             resized=lambda slots, reason: note(Resized(self.steps_done, slots, reason)),
+            turn=self._turn,
         )
 
-    def _training_stage(self) -> AbstractContextManager[None]:
-        return naming_stage("train", self.batches_done, lambda: self.train_set.names(self.batches_done))
+    def train(
+        self, show: Show = lambda _: None, stop: threading.Event | None = None, report: threading.Event | None = None
+    ) -> Summary:
+        """Runs until the first limit is reached; either way ends with a checkpoint.
 
-    def train(self, show: Show = lambda _: None, stop: threading.Event | None = None) -> Summary:
-        """Runs until the first limit is reached or `stop` is set; either way ends with a checkpoint."""
+        Args:
+            show: told every event.
+            stop: set from outside, ends the run after the current step.
+            report: set from outside, asks for a performance report; cleared when it was given.
+        """
+        stop, report = stop or threading.Event(), report or threading.Event()
         config, clock = self.config.training, StageClock()
-        run, pace = Path(config.checkpoint_dir), Pace(clock, self.seconds_done)
+        run = Path(config.checkpoint_dir)
         if self.progress(self.seconds_done) >= 1.0:
             raise UsageError(
                 f"the run is complete at step {self.steps_done}; raise its limit (--max-steps, --epochs, --max-minutes)"
             )
         with (
-            Logbook(run, show) as logbook,
+            locked_run(run),
+            Logbook(run, show, self.steps_done) as logbook,
+            Aside[Event]() as aside,
             self._feed(self.train_set, clock, self.batches_done, config.epochs, note=logbook.record_event) as feed,
         ):
+            saver, sampler = Saver(run, config.keep, aside), self._make_sampler(run)
             if self.devices.two_devices:
                 seconds = feed.wait_until_primed(self.config.data.model_start_delay)
                 logbook.record_event(Primed(seconds, feed.ready))
+            pace = Pace(clock, self.seconds_done)
             for batch in self._flat_start_first(iter(feed)):
                 begin = time.perf_counter()
                 rate = learning_rate(config, self.steps_done, self.progress(pace.seconds))
-                guidance = max(0.0, 1.0 - self.steps_done / config.guide_steps) if config.guide_steps else 0.0
-                with self._training_stage(), tf.device(self.devices.model_device):
-                    results = self.step(batch, tf.constant(rate, tf.float32), tf.constant(guidance, tf.float32))
+                results = self._take_step(batch, rate)
                 self.steps_done += 1
                 self.batches_done += 1
                 pace.add(tuple(batch.mel.shape), time.perf_counter() - begin, results)
                 self.seconds_done = pace.seconds
-                stopped = stop is not None and stop.is_set()
-                last = stopped or self.progress(pace.seconds) >= 1.0
+                last = stop.is_set() or self.progress(pace.seconds) >= 1.0
                 improved = False
                 if self.steps_done % config.log_every == 0 or last:
                     logbook.record(self._metrics(pace, rate, feed.ready / feed.slots))
-                with pace.aside():
-                    if self.val_set and not stopped and (self.steps_done % config.val_every == 0 or last):
-                        improved = self._validate(logbook)
-                    if self.steps_done % config.save_every == 0 or improved or last:
-                        self._save(run, improved or self.val_set is None)
+                    last = last or self.bad_steps.too_many
+                if self.val_set and not stop.is_set() and (self.steps_done % config.val_every == 0 or last):
+                    with pace.aside():
+                        improved = self._validate(logbook, stop)
+                    last = last or 0 < config.early_stop <= self.validations_since_best
+                if self.steps_done % config.save_every == 0 or improved or last:
+                    saver.save(self._checkpoint(), best=improved or self.val_set is None)
+                if sampler and self.steps_done % config.sample_every == 0 and aside.idle:
+                    aside.do(functools.partial(sampler.speak, self.steps_done, self.step.average.numpy().copy()))
+                self._tell(logbook, aside.finish() if last else aside.take_reports())
+                if report.is_set():
+                    report.clear()
+                    logbook.record_event(self._summary(pace))
                 if last:
                     break
-        return Summary(steps=self.steps_done, traces=self.step.traces, **pace.summary())
+            saver.require_saved()
+        if self.bad_steps.too_many:
+            raise self.bad_steps.dump(run, self.train_set.names)
+        return self._summary(pace)
+
+    def _take_step(self, batch: Batch, rate: float) -> dict[str, tf.Tensor]:
+        """One optimizer step; where memory runs out and `auto_batch` allows it, in smaller parts."""
+        guidance = 0.0
+        if self.config.training.guide_steps and not self._knows_alignment:
+            guidance = max(0.0, 1.0 - self.steps_done / self.config.training.guide_steps)
+        names = functools.partial(self.train_set.names, self.batches_done)
+        while True:
+            try:
+                with naming_stage("train", self.batches_done, names), tf.device(self.devices.model_device):
+                    return self.step(batch, tf.constant(rate, tf.float32), tf.constant(guidance, tf.float32))
+            except StageError as error:
+                if not isinstance(error.__cause__, tf.errors.ResourceExhaustedError):
+                    raise
+                self._make_room(batch)
+
+    def _make_room(self, batch: Batch) -> None:
+        """Halves the parts of a step.
+
+        Raises:
+            RunError: that is not wanted or not possible.
+        """
+        data, training = self.config.data, self.config.training
+        rows, parts = data.batch_size, training.grad_accum
+        shape = f"{batch.tokens.shape[1]} tokens x {batch.mel.shape[1]} frames"
+        found = f"out of memory with --batch-size {rows} at the bucket of {shape}"
+        smaller = f"--batch-size {rows // 2} --grad-accum {2 * parts}"
+        if rows == 1:
+            raise RunError(f"{found}; one clip is too much: lower --max-seconds, or choose a smaller --model-size")
+        if not training.auto_batch or rows % 2:
+            raise RunError(
+                f"{found}; type {smaller} (the same result in less memory), add --auto-batch, "
+                "or lower --prefetch and --buffer-size"
+            )
+        self.config = replace(
+            self.config,
+            data=replace(data, batch_size=rows // 2),
+            training=replace(training, grad_accum=2 * parts),
+        )
+        self.step.parts = 2 * parts
+        self._notices.append(f"⚠️ {found}; goes on with {smaller}")
+
+    def _tell(self, logbook: Logbook, reports: list[Event]) -> None:
+        """Records what happened beside the loop."""
+        notices = [Notice(self.steps_done, text) for text in self._notices]
+        self._notices.clear()
+        for event in (*notices, *reports):
+            if isinstance(event, Sample):
+                logbook.record_sample(event)
+            elif isinstance(event, Notice):
+                logbook.record_event(event)
 
     def _metrics(self, pace: Pace, rate: float, buffer_fill: float) -> Metrics:
-        measured, progress = pace.close_window(), self.progress(pace.seconds)
+        measured, flags = pace.close_window()
+        self.bad_steps.add(self.batches_done - len(flags["bad"]), flags["skipped"], flags["bad"])
+        progress = self.progress(pace.seconds)
         return Metrics(
             step=self.steps_done,
             epoch=self.batches_done // self.train_set.batches_per_epoch,
@@ -190,8 +308,12 @@ class XTTSTrainer:
             buffer_fill=buffer_fill,
             progress=min(1.0, progress),
             seconds_left=pace.seconds * max(0.0, 1 - progress) / max(progress, 1e-6),
+            skipped=self.bad_steps.skipped,
             **measured,
         )
+
+    def _summary(self, pace: Pace) -> Summary:
+        return Summary(steps=self.steps_done, traces=self.step.traces, skipped=self.bad_steps.skipped, **pace.summary())
 
     def progress(self, seconds: float) -> float:
         """How far the run has come towards its nearest limit."""
@@ -206,9 +328,9 @@ class XTTSTrainer:
     def _flat_start_first(self, feed: Iterator[Batch]) -> Iterator[Batch]:
         """Sweeps over the first batches to set up the alignment guide, then hands out those and all others."""
         config = self.config.training
-        if self.steps_done or not config.flat_start_sweeps or not config.guide_steps:
+        if self.steps_done or self._knows_alignment or not config.flat_start_sweeps or not config.guide_steps:
             return feed
-        wanted = max(1, min(config.flat_start_clips // self.config.data.batch_size, self.train_set.batches_per_epoch))
+        wanted = max(1, min(config.flat_start_clips // self.config.step_clips, self.train_set.batches_per_epoch))
         first = list(itertools.islice(feed, wanted))
         flat_start = FlatStart(self.model)
         with tf.device(self.devices.model_device):
@@ -220,12 +342,14 @@ class XTTSTrainer:
 
     # Looking and saving
 
-    def _validate(self, logbook: Logbook) -> bool:
+    def _validate(self, logbook: Logbook, stop: threading.Event) -> bool:
         """Losses of the averaged weights on the held-out clips; True when they are the best so far."""
         assert self.val_set is not None
         results, weights, shown = [], [], None
         with self.step.averaged(), self._feed(self.val_set, StageClock(), epochs=1, shuffle=False) as feed:
             for batch in feed:
+                if stop.is_set():
+                    return False
                 with tf.device(self.devices.model_device):
                     losses, output = self.evaluate(batch, tf.constant(0.0))
                 results.append({name: float(value) for name, value in losses.items()})  # host sync
@@ -242,23 +366,34 @@ class XTTSTrainer:
         logbook.record_validation(Validation(self.steps_done, losses, batch.mel[0, :frames].numpy(), spoken, path))
         improved = losses["loss"] < self.best_loss
         self.best_loss = min(self.best_loss, losses["loss"])
+        self.validations_since_best = 0 if improved else self.validations_since_best + 1
         return improved
 
-    def _save(self, run: Path, best: bool) -> None:
+    def _checkpoint(self) -> Checkpoint:
         state = {
             "step": self.steps_done,
             "batches": self.batches_done,
             "best_loss": self.best_loss,
+            "validations_since_best": self.validations_since_best,
             "seconds": self.seconds_done,
+            "skipped": self.bad_steps.skipped,
+            "knows_alignment": self._knows_alignment,
+            "order": self._order(),
         }
-        arrays = self.step.arrays()
-        if not np.isfinite(arrays["weights"]).all():
-            raise RunError(
-                f"the weights are no longer numbers at step {self.steps_done}; earlier checkpoints in {run} are kept: "
-                "resume from one with a lower --lr"
-            )
-        checkpoint = Checkpoint(self.config, self.tokenizer, arrays, self.voices, state)
-        write_checkpoint(run, checkpoint, self.config.training.keep, best)
+        return Checkpoint(self.config, self.tokenizer, self.step.arrays(), self.voices, state)
+
+    def _make_sampler(self, run: Path) -> Sampler | None:
+        if not self.config.training.sample_every:
+            return None
+        dataset = self.val_set or self.train_set
+        middle = np.argsort(dataset.frames, kind="stable")[len(dataset.frames) // 2 :][:SAMPLES]
+        sentences = []
+        for place in middle:
+            clip = dataset.pack[int(dataset.clips[place])]
+            reference = self.voices.get(clip.speaker, next(iter(self.voices.values())))
+            sentences.append(Sentence(clip.text, dataset.tokens(int(place)), reference))
+        device = self.devices.data_device if self.devices.two_devices else HOST
+        return Sampler(self.config, len(self.tokenizer.symbols), sentences, device, self._turn, run)
 
 
 def split_clips(samples: np.ndarray, held_out: int) -> tuple[np.ndarray, np.ndarray]:

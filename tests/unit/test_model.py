@@ -6,7 +6,7 @@ from myxtts.batch import Batch
 from myxtts.config.config import MODEL_SIZES, ModelConfig
 from myxtts.config.load import build
 from myxtts.models.xtts import XTTS
-from myxtts.training.losses import speech_losses, total_loss
+from myxtts.training.losses import count_batch, speech_losses, total_loss
 
 CONFIG = ModelConfig(width=16, text_blocks=2, decoder_blocks=4, speaker_tokens=3)
 SYMBOLS, N_MELS = 11, 8
@@ -49,6 +49,11 @@ def pad(batch: Batch, tokens: int, frames: int, reference: int) -> Batch:
     )
 
 
+def losses_of(model: XTTS, batch: Batch, guidance: float = 0.0) -> dict[str, tf.Tensor]:
+    counts = count_batch(batch, model.frames_per_step)
+    return speech_losses(model(batch, tf.constant(guidance)), batch.weights, counts)
+
+
 def test_padding_never_changes_a_result(model):
     """A clip alone gives what it gives in a padded batch beside a longer one."""
     short, long = make_batch(0, 5, 20, 12), make_batch(1, 9, 36, 24)
@@ -67,8 +72,8 @@ def test_a_clip_of_weight_zero_changes_no_loss(model):
     batch = make_batch(2, 6, 24, 12)
     doubled = Batch(*[tf.concat([x, x], 0) for x in batch])._replace(weights=tf.constant([1.0, 0.0]))
     doubled = doubled._replace(mel=tf.concat([batch.mel, batch.mel * 3], 0))
-    one = speech_losses(model(batch, tf.constant(0.0)), batch.weights)
-    two = speech_losses(model(doubled, tf.constant(0.0)), doubled.weights)
+    one = losses_of(model, batch)
+    two = losses_of(model, doubled)
     for name in one:
         assert float(two[name]) == pytest.approx(float(one[name]), rel=1e-3), name
 
@@ -101,10 +106,24 @@ def test_every_trainable_weight_has_a_gradient(model):
     batch = make_batch(5, 6, 24, 12)
     training = build({}).training
     with tf.GradientTape() as tape:
-        loss = total_loss(speech_losses(model(batch, tf.constant(0.5)), batch.weights), training)
+        loss = total_loss(losses_of(model, batch, 0.5), training)
     gradients = tape.gradient(loss, model.trainable_variables)
     idle = [v.path for v, g in zip(model.trainable_variables, gradients, strict=True) if g is None]
     assert idle == []
+
+
+@pytest.mark.parametrize("precision", ["bfloat16", "float16"])
+def test_half_precision_comes_close_and_keeps_float32_weights_and_results(model, precision):
+    half = XTTS(CONFIG, SYMBOLS, N_MELS, precision)
+    half.create_variables()
+    for ours, theirs in zip(half.variables, model.variables, strict=True):
+        assert ours.dtype == "float32"
+        ours.assign(theirs)
+    batch = make_batch(6, 6, 24, 12)
+    full, rounded = model(batch, tf.constant(1.0)), half(batch, tf.constant(1.0))
+    assert {part.dtype for part in rounded} == {tf.float32}
+    error = float(tf.reduce_mean(tf.abs(rounded.mel - full.mel)) / tf.reduce_mean(tf.abs(full.mel)))
+    assert 1e-6 < error < 0.05
 
 
 def test_sizes_grow():

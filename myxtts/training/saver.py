@@ -1,0 +1,60 @@
+"""Checkpoints written beside the loop, which goes on when one cannot be written.
+
+In: checkpoints whose arrays are copies.
+Out: folders as `checkpoint` writes them, or a notice.
+"""
+
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from myxtts.errors import RunError
+from myxtts.training.aside import Aside
+from myxtts.training.checkpoint import Checkpoint, write_checkpoint
+from myxtts.training.metrics import Event, Notice
+
+TRIES = 3  # failures in a row that end the run
+
+
+class Saver:
+    """Writes into one run folder."""
+
+    def __init__(self, run: Path, keep: int, aside: Aside[Event]):
+        self._run, self._keep, self._aside = run, keep, aside
+        self._failures: list[str] = []
+
+    def save(self, checkpoint: Checkpoint, best: bool) -> None:
+        """Gives a checkpoint to be written.
+
+        Raises:
+            RunError: the last few could not be written.
+        """
+        if len(self._failures) >= TRIES:
+            raise RunError(f"{self._failures[-1]} ({TRIES} tries in a row); make room and --resume")
+        self._aside.do(partial(self._write, checkpoint, best))
+
+    def require_saved(self) -> None:
+        """To be called when all jobs are done.
+
+        Raises:
+            RunError: the last checkpoint is not on the disk.
+        """
+        if self._failures:
+            raise RunError(self._failures[-1])
+
+    def _write(self, checkpoint: Checkpoint, best: bool) -> Notice | None:
+        step = checkpoint.state["step"]
+        if not np.isfinite(checkpoint.arrays["weights"]).all():
+            self._failures += [
+                f"the weights are no longer numbers at step {step}; earlier checkpoints in {self._run} are kept: "
+                "resume from one with a lower --lr"
+            ] * TRIES
+            return None
+        try:
+            write_checkpoint(self._run, checkpoint, self._keep, best)
+        except RunError as error:
+            self._failures.append(str(error))
+            return Notice(step, f"⚠️ {error}; training goes on and tries again at the next one")
+        self._failures.clear()
+        return None

@@ -8,11 +8,12 @@ import ctypes
 import functools
 import logging
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import Any
 
@@ -23,6 +24,7 @@ VISIBLE, ORDER = "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"
 POLICY = "MYXTTS_DEVICE_POLICY"  # "explicit" makes an accidental copy between devices an error; tests set it
 HOST = "/CPU:0"
 _DEFAULTS = DataConfig()
+_chosen: dict[str, str | None] = {}  # the list of visible devices that we set, and the one before it
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,23 @@ class DevicePlan:
     @property
     def trains_on_gpu(self) -> bool:
         return "GPU" in self.model_device
+
+    def with_model_on(self, device: str) -> "DevicePlan":
+        """The same plan with another model device, named in any of TensorFlow's ways."""
+        name = plain_name(device)
+        return replace(self, model_device=name, model_label=name)
+
+
+def plain_name(device: str) -> str:
+    """`/CPU:0` for `cpu:0`, `/device:CPU:0` and the like.
+
+    Raises:
+        UsageError: it names no CPU or GPU.
+    """
+    match = re.search(r"(?:^|/|:)(CPU|GPU)(?::(\d+))?$", device.upper())
+    if not match:
+        raise UsageError(f"{device!r} is no device; write /GPU:0 or /CPU:0")
+    return f"/{match[1]}:{match[2] or 0}"
 
 
 # Before TensorFlow
@@ -82,7 +101,7 @@ def check_request(data: DataConfig) -> None:
     one, two = data.data_gpu, data.model_gpu
     both = one >= 0 and two >= 0
     if data.virtual_devices < 0 or data.virtual_devices > 64:
-        raise UsageError(f"--virtual-devices is {data.virtual_devices}; choose 1 to 64")
+        raise UsageError(f"--virtual-devices is {data.virtual_devices}; choose 1 to 64, or 0 for none")
     if (one >= 0) != (two >= 0):
         given, missing = ("--data-gpu", "--model-gpu") if one >= 0 else ("--model-gpu", "--data-gpu")
         raise UsageError(f"{given} {max(one, two)} needs {missing} too; give both ids, or neither to use one device")
@@ -115,7 +134,7 @@ def choose_visible(data_gpu: int, model_gpu: int, found: FoundGpus, preset: str 
     Raises:
         UsageError: too few GPUs, or one that is not there.
     """
-    instead = "type --virtual-devices 2 to try it on the CPU, or leave both ids out to use one device"
+    instead = "type --virtual-devices 2 to try it on the CPU, or --data-gpu none --model-gpu none to use one device"
     entries = [entry.strip() for entry in preset.split(",") if entry.strip()] if preset is not None else None
     if entries is None:
         entries = [str(i) for i in range(len(found.uuids))]
@@ -152,15 +171,29 @@ def _gpu_number(entry: str, found: FoundGpus) -> int | None:
 def select_gpus(data: DataConfig) -> None:
     """Checks the request and, where two GPUs are asked for, makes just those two visible to TensorFlow.
 
-    Must run before TensorFlow is imported: it lists visible GPUs in physical order whatever it is told later.
+    Must run before TensorFlow looks at the devices: it lists visible GPUs in physical order whatever it is told later.
+    Called again it changes nothing.
     """
     check_request(data)
     if data.data_gpu < 0 or data.virtual_devices:
         return
-    visible = choose_visible(data.data_gpu, data.model_gpu, find_gpus(), os.environ.get(VISIBLE))
-    if "tensorflow" in sys.modules and os.environ.get(VISIBLE) != visible:
-        raise RunError("TensorFlow was imported before the GPUs were chosen; choose them first, or start anew")
+    preset = os.environ.get(VISIBLE)
+    if _chosen.get("ours") == preset is not None:  # the list is ours from an earlier call: ids mean the one before it
+        preset = _chosen["preset"]
+    visible = choose_visible(data.data_gpu, data.model_gpu, find_gpus(), preset)
+    if os.environ.get(VISIBLE) != visible and _has_listed_devices():
+        raise RunError("TensorFlow already uses the GPUs; call myxtts.devices.select_gpus(config.data) before it does")
     os.environ[VISIBLE], os.environ[ORDER] = visible, "PCI_BUS_ID"
+    _chosen.update(ours=visible, preset=preset)
+
+
+def _has_listed_devices() -> bool:
+    """Whether TensorFlow has looked at the devices; being imported is not enough for that."""
+    if "tensorflow" not in sys.modules:
+        return False
+    from tensorflow.python.eager import context
+
+    return context.context()._initialized or getattr(context.context(), "_physical_devices", None) is not None
 
 
 # TensorFlow itself
@@ -171,13 +204,14 @@ def import_tensorflow() -> ModuleType:
     """TensorFlow without its start-up chatter on standard error; all of it is shown when the import fails."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     _keep_freed_memory()
-    sys.stderr.flush()
+    if sys.stderr is not None:
+        sys.stderr.flush()
     saved = os.dup(2)
     with tempfile.TemporaryFile() as chatter:
         os.dup2(chatter.fileno(), 2)
         try:
             import tensorflow
-        except BaseException:
+        except Exception:
             chatter.seek(0)
             os.write(saved, chatter.read())
             raise
@@ -225,7 +259,10 @@ def plan_devices(data: DataConfig = _DEFAULTS) -> DevicePlan:
     else:
         gpus = tf.config.list_physical_devices("GPU")
         if both and len(gpus) != 2:
-            raise UsageError(f"❌ Multi-GPU requires at least 2 GPUs, found {len(gpus)} that TensorFlow can use")
+            raise UsageError(
+                f"❌ Multi-GPU requires at least 2 GPUs, found {len(gpus)} that TensorFlow can use; install its CUDA "
+                "packages (pip install 'myxtts[gpu]') and run myxtts validate"
+            )
         _set_memory(tf, gpus, data)
         one, two = ("/GPU:0", "/GPU:1") if both else ("/GPU:0", "/GPU:0") if gpus else ("/CPU:0", "/CPU:0")
         labels = (str(data.data_gpu), str(data.model_gpu)) if both else (one, two)
@@ -233,6 +270,21 @@ def plan_devices(data: DataConfig = _DEFAULTS) -> DevicePlan:
     if pipeline == "buffered":  # both roles on the device that trains
         one, labels = two, (labels[1], labels[1])
     return DevicePlan(one, two, *labels, pipeline=pipeline, virtual=data.virtual_devices)
+
+
+def best_device(wanted: str | None = None) -> str:
+    """The wanted device, else the first GPU, else the CPU; nothing is set up.
+
+    Raises:
+        UsageError: the wanted one is not here; TensorFlow would take another without a word.
+    """
+    tf = import_tensorflow()
+    found = [plain_name(device.name) for device in tf.config.list_logical_devices() if device.device_type in "CPU GPU"]
+    if wanted is None:
+        return "/GPU:0" if "/GPU:0" in found else HOST
+    if plain_name(wanted) not in found:
+        raise UsageError(f"there is no device {wanted}; found {', '.join(found)}")
+    return plain_name(wanted)
 
 
 def _split_cpu(tf: ModuleType, count: int) -> None:

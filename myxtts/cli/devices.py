@@ -37,11 +37,13 @@ def pipeline_lines(plan: DevicePlan, data: DataConfig) -> list[str]:
             f"🐢 Sequential pipeline: {plan.data_device} prepares, then {plan.model_device} trains, without overlap"
         ]
     if not plan.two_devices:
+        unused = f"   - Not used: device {data.data_gpu}, because --pipeline buffered keeps both roles on one device"
         return [
             "🚀 Intelligent GPU Pipeline: Single-GPU Buffered Mode",
             f"   - Buffer Size: {data.pipeline_buffer_size}",
             "   - Smart Prefetching: Enabled",
             prefetching,
+            *([unused] if data.data_gpu >= 0 else []),
         ]
     return [
         "🚀 Intelligent GPU Pipeline: Multi-GPU Mode",

@@ -1,15 +1,17 @@
 """The `myxtts` command: parse, check, run one subcommand, and turn errors into one line and an exit code.
 
 In: the command line.
-Out: an exit code: 0 done, 1 a check or the run failed, 2 wrong usage, 130 interrupted.
+Out: an exit code: 0 done, 1 a check or the run failed, 2 wrong usage, 130 interrupted, 143 terminated.
 """
 
 import argparse
 import io
 import os
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from pathlib import Path
 
 from myxtts.cli.parser import make_parser
 from myxtts.errors import RunError, UsageError
@@ -20,9 +22,12 @@ def main(words: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal without emoji, a file name that is not UTF-8
+    if sys.stderr is None:  # closed by whoever started us
+        sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115 (for the life of the process)
     options = make_parser().parse_args(words)
-    run: Callable[[argparse.Namespace], int] = import_module(f"myxtts.cli.{options.command}").run
+    signal.signal(signal.SIGTERM, _terminate)
     try:
+        run: Callable[[argparse.Namespace], int] = import_module(f"myxtts.cli.{options.command}").run
         return run(options)
     except (UsageError, RunError) as error:
         print(f"myxtts {options.command}: {error}", file=sys.stderr)
@@ -39,3 +44,14 @@ def main(words: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print(f"myxtts {options.command}: interrupted", file=sys.stderr)
         return 130
+    except Terminated:
+        print(f"myxtts {options.command}: terminated", file=sys.stderr)
+        return 128 + signal.SIGTERM
+
+
+class Terminated(BaseException):
+    """SIGTERM came; temporary files are removed on the way out."""
+
+
+def _terminate(_number: int, _frame: object) -> None:
+    raise Terminated

@@ -25,8 +25,10 @@ def _speed(word: str) -> float:
 
 
 def _gpu(word: str) -> int:
+    if word == "none":
+        return -1
     if not word.isdecimal():
-        raise argparse.ArgumentTypeError(f"{word} is no GPU id; give a number as in nvidia-smi")
+        raise argparse.ArgumentTypeError(f"{word} is no GPU id; give a number as in nvidia-smi, or none")
     return int(word)
 
 

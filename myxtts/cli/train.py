@@ -15,6 +15,7 @@ from myxtts.cli.display import summary_lines, training_display
 from myxtts.cli.prepare import prepare_and_report
 from myxtts.cli.settings import configure, describe, make_folder
 from myxtts.config.config import XTTSConfig
+from myxtts.config.load import SAVED
 from myxtts.data.cache import require_clips
 from myxtts.devices import plan_devices, select_gpus
 from myxtts.errors import RunError, UsageError
@@ -29,7 +30,7 @@ def run(options: argparse.Namespace) -> int:
     config, origin = _configure(options, resume)
     if not config.data.train_data:
         raise UsageError("no training data; add --train-data DIR")
-    if resume and "training.checkpoint_dir" not in origin:  # the run goes on where it lies now
+    if resume and origin.get("training.checkpoint_dir", SAVED) == SAVED:  # the run goes on where it lies now
         config = replace(config, training=replace(config.training, checkpoint_dir=str(resume.resolve().parent)))
     run_folder = Path(config.training.checkpoint_dir)
     if (run_folder / "latest").exists():
@@ -62,11 +63,15 @@ def run(options: argparse.Namespace) -> int:
     from myxtts.training.trainer import XTTSTrainer
 
     trainer = XTTSTrainer(config, resume_checkpoint=resume, reset_optimizer=options.reset_optimizer)
-    if plan.two_devices:
+    if plan.pipeline == "split":
         say(f"🕐 Multi-GPU Mode: Waiting {config.data.model_start_delay:.1f}s for data pipeline to warm up...")
+    begun = trainer.steps_done
     with listen_to_signals() as signals, training_display(console) as show:
         summary = trainer.train(show, signals.stop, signals.report)
-    say(*summary_lines(summary), f"✅ Saved in {run_folder / 'latest'}")
+    if trainer.steps_done == begun:
+        say("stopped before the first step; there is nothing to save")
+    else:
+        say(*summary_lines(summary), f"✅ Saved in {run_folder / 'latest'}")
     return 128 + signals.received[0] if signals.received else 0
 
 

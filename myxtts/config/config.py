@@ -150,9 +150,13 @@ class DataConfig:
             0 <= self.reference_gain_db <= 40,
             f"data.reference_gain_db is {self.reference_gain_db}; it must lie between 0 and 40",
         )
-        _require(
-            self.model_start_delay >= 0, f"data.model_start_delay is {self.model_start_delay}; it cannot be negative"
-        )
+        for name, longest in (("model_start_delay", 3600), ("stall_timeout", 86_400)):
+            _require(
+                0 <= getattr(self, name) <= longest,
+                f"data.{name} is {getattr(self, name)}; it must lie between 0 and {longest} seconds",
+            )
+        for name in ("data_gpu", "model_gpu"):
+            _require(getattr(self, name) >= -1, f"data.{name} is {getattr(self, name)}; give an id, or -1 for none")
         for name, most in (
             ("prefetch", 1024),
             ("num_workers", 1024),

@@ -17,6 +17,7 @@ import yaml
 from myxtts.config.config import MODEL_SIZES, XTTSConfig
 from myxtts.errors import UsageError
 
+SAVED = "checkpoint"  # the origin of what a run takes over
 SECTIONS: dict[str, type] = {f.name: typing.cast(type, f.type) for f in dataclasses.fields(XTTSConfig)}
 
 
@@ -81,11 +82,12 @@ def resolve(
 ) -> tuple[XTTSConfig, Mapping[str, str]]:
     """Defaults < a checkpoint's configuration (keys that begin as in `keep`) < YAML < flags.
 
-    The second value tells where each value came from that is neither a default nor the checkpoint's.
+    The second value tells where each value came from that is not a default.
     """
     values: dict[str, Any] = read_yaml(saved) if saved is not None else {}
     values = {key: value for key, value in values.items() if key.startswith(keep)}
-    origin: dict[str, str] = {}
+    usual = flatten(build({"model.size": values.get("model.size", "tiny")}))
+    origin = {key: SAVED for key, value in values.items() if value != usual[key]}
     if path is not None:
         for key, value in read_yaml(path).items():
             values[key], origin[key] = value, str(path)

@@ -73,7 +73,7 @@ class _Validation:
             return Check(title, True, work())
         except (UsageError, RunError) as error:
             self._failed = True
-            return Check(title, False, str(error))
+            return Check(title, False, str(error).removeprefix("❌ "))
         except Exception as error:  # a check that breaks has failed; the report says how
             self._failed = True
             return Check(title, False, f"{type(error).__name__}: {' '.join(str(error).split())}"[:300])
@@ -84,17 +84,10 @@ class _Validation:
         def driver() -> str:
             if self._virtual:
                 return f"not needed: {self._data.virtual_devices} virtual devices, parts of the CPU, stand in for GPUs"
-            found = find_gpus()
-            if len(found.uuids) < 2:
-                reason = f" ({found.reason})" if found.reason else ""
-                raise RunError(
-                    f"Multi-GPU requires at least 2 GPUs, found {len(found.uuids)}{reason}; see nvidia-smi, or type "
-                    "--virtual-devices 2 to try the same on the CPU"
-                )
-            return f"{len(found.uuids)} GPUs"
+            select_gpus(self._data)  # before TensorFlow is imported; it counts and names what is missing
+            return f"{len(find_gpus().uuids)} GPUs, {VISIBLE}={os.environ[VISIBLE]}"
 
         def version() -> str:
-            select_gpus(self._data)  # before TensorFlow is imported
             return str(import_tensorflow().__version__)
 
         def visible() -> str:
@@ -130,7 +123,11 @@ class _Validation:
             if self._virtual:
                 return "not needed, virtual devices share the computer's memory"
             if self._data.memory_isolation:
-                return f"limits {self._data.data_gpu_memory} MB and {self._data.model_gpu_memory} MB"
+                gpus = tf.config.list_physical_devices("GPU")
+                limits = [tf.config.get_logical_device_configuration(gpu)[0].memory_limit for gpu in gpus]
+                if limits != [self._data.data_gpu_memory, self._data.model_gpu_memory]:
+                    raise RunError(f"the limits are {limits} MB; start in a new process")
+                return f"limits {limits[0]} MB and {limits[1]} MB"
             for gpu in tf.config.list_physical_devices("GPU"):
                 if not tf.config.experimental.get_memory_growth(gpu):
                     raise RunError(f"memory growth is off for {gpu.name}; start in a new process")

@@ -1,14 +1,14 @@
 """Dataset, features and transfer joined: an iterator of batches on the model device.
 
 In: a source of RawBatch, a Featurizer and a DevicePlan.
-Out: Batch objects on the model device; unless the plan is sequential, a thread of its own prepares them ahead.
+Out: Batch objects on the model device, prepared by a thread of its own; ahead, unless the plan is sequential.
 """
 
 import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import Protocol, Self
 
 import tensorflow as tf
@@ -19,7 +19,7 @@ from myxtts.errors import RunError
 from myxtts.pipeline.clock import StageClock
 from myxtts.pipeline.featurize import Featurizer
 from myxtts.pipeline.stage import naming_stage, some
-from myxtts.pipeline.transfer import BoundedBuffer, Closed, Stalled, Waits
+from myxtts.pipeline.transfer import LOOK_SECONDS, BoundedBuffer, Closed, Stalled, Waits
 
 SLOTS = 3  # batches that may wait, ready, on the model device, at first
 FEWEST = 2  # the buffer never shrinks below this
@@ -53,7 +53,9 @@ def choose_slots(slots: int, most: int, waits: Waits) -> tuple[int, str]:
 
 
 class Feed:
-    """Use it as a context manager: leaving it ends the thread, however far the iteration has come.
+    """Use it as a context manager, once: leaving it ends the thread, however far the iteration has come.
+
+    In a sequential plan that thread begins a batch only when one is asked for.
 
     Args:
         source: where the batches come from.
@@ -67,6 +69,8 @@ class Feed:
         most: how many slots the buffer may grow to; it begins with three where that allows it.
         resized: told the new number of slots and the reason of each change.
         turn: held while the data device is used, where something else uses it too.
+        stop: ends every wait and the iteration when it is set from outside.
+        purpose: put before the stage's name in errors.
     """
 
     def __init__(
@@ -82,13 +86,17 @@ class Feed:
         most: int = SLOTS,
         resized: Callable[[int, str], None] = lambda slots, reason: None,
         turn: AbstractContextManager | None = None,
+        stop: threading.Event | None = None,
+        purpose: str = "",
     ):
         self._source, self._featurizer, self._devices, self._clock = source, featurizer, devices, clock
         self._start, self._epochs, self._shuffle, self._stall_seconds = start, epochs, shuffle, stall_seconds
         self._buffer: BoundedBuffer[Batch] = BoundedBuffer(min(SLOTS, most))
         self._most, self._resized, self._turn = most, resized, turn or nullcontext()
-        self._at = "load", start
-        self._thread: threading.Thread | None = None
+        self._ahead = devices.pipeline != "sequential"
+        self._stop, self._purpose = stop or threading.Event(), purpose
+        self._at, self._iterated = ("load", start), False
+        self._thread = threading.Thread(target=self._produce, name="feed", daemon=True)
 
     @property
     def ready(self) -> int:
@@ -106,57 +114,65 @@ class Feed:
             self._resized(slots, reason)
 
     def __enter__(self) -> Self:
-        if self._devices.pipeline != "sequential":
-            self._thread = threading.Thread(target=self._produce, name="feed", daemon=True)
-            self._thread.start()
+        self._thread.start()
         return self
 
     def __exit__(self, *_error: object) -> None:
         self._buffer.close()
-        if self._thread is not None:
-            self._thread.join(LEAVE_SECONDS)  # a source that hangs cannot be ended; its thread dies with the process
-            self._buffer.clear()
+        self._thread.join(LEAVE_SECONDS)  # a source that hangs cannot be ended; its thread dies with the process
+        self._buffer.clear()
 
     def wait_until_primed(self, shortest_seconds: float) -> float:
         """Waits at least so long and until the buffer is full (or all there is); returns the seconds waited.
 
-        An error of the producer is left for the first batch to raise.
+        Raises:
+            RunError: the source stalled, or a stage failed.
         """
         begin = time.perf_counter()
-        if self._thread is not None:
-            self._buffer.wait_for(self._buffer.slots, self._stall_seconds)
-            time.sleep(max(0.0, shortest_seconds - (time.perf_counter() - begin)))
+        with suppress(Closed), self._naming_stall():
+            self._buffer.wait_for(self._buffer.slots, self._stall_seconds, self._stop)
+        while (left := shortest_seconds - (time.perf_counter() - begin)) > 0 and not self._stop.is_set():
+            with suppress(Closed), self._naming_stall():  # an error that comes now is not waited out
+                self._buffer.wait_for(0, self._stall_seconds, self._stop)
+            self._stop.wait(min(left, LOOK_SECONDS))
         return time.perf_counter() - begin
 
     def __iter__(self) -> Iterator[Batch]:
-        if self._thread is None:
-            with self._clock.time("wait"):
-                source = self._prepare_all()
-            while True:
-                with self._clock.time("wait"):
-                    batch = next(source, None)
-                if batch is None:
-                    return
-                yield batch
+        if self._iterated or (not self._thread.is_alive() and not self._buffer.closed):
+            raise RuntimeError("a Feed is entered with `with` and iterated once; make a new one")
+        self._iterated = True
         for taken in itertools.count(1):
-            if taken % WINDOW == 0:
+            if taken % WINDOW == 0 and self._ahead:
                 self._adapt()
             with self._clock.time("wait"):
                 try:
-                    batch = self._buffer.get(self._stall_seconds)
+                    with self._naming_stall():
+                        batch = self._buffer.get(self._stall_seconds, self._stop)
                 except Closed:
                     return
-                except Stalled:
-                    stage, number = self._at
-                    raise RunError(
-                        f"{stage} has given nothing for {self._stall_seconds:g} s (batch {number}, clips "
-                        f"{some(self._names(number))}); does the disk answer? Wait longer with --stall-timeout"
-                    ) from None
             yield batch
+
+    @contextmanager
+    def _naming_stall(self) -> Iterator[None]:
+        try:
+            yield
+        except Stalled:
+            stage, number = self._at
+            hint = "does the disk answer?" if stage.endswith("load") else "is the device busy, or still compiling?"
+            raise RunError(
+                f"{stage} has given nothing for {self._stall_seconds:g} s (batch {number}, clips "
+                f"{some(self._names(number))}); {hint} Wait longer with --stall-timeout"
+            ) from None
 
     def _produce(self) -> None:
         try:
-            for batch in self._prepare_all():
+            prepared = self._prepare_all()
+            while True:
+                if not self._ahead:
+                    self._buffer.wait_until_wanted()
+                batch = next(prepared, None)
+                if batch is None:
+                    break
                 self._buffer.put(batch)
             self._buffer.close()
         except Closed:
@@ -165,8 +181,9 @@ class Feed:
             self._buffer.close(error)
 
     def _prepare_all(self) -> Iterator[Batch]:
-        source = iter(self._source.batches(self._start, self._epochs, self._shuffle))
         number = self._start
+        with self._stage("load", number):
+            source = iter(self._source.batches(self._start, self._epochs, self._shuffle))
         while True:
             with self._stage("load", number):
                 raw: RawBatch | None = next(source, None)
@@ -186,8 +203,9 @@ class Feed:
 
     @contextmanager
     def _stage(self, stage: str, number: int) -> Iterator[None]:
-        self._at = stage, number
-        with self._clock.time(stage), naming_stage(stage, number, lambda: self._names(number)):
+        name = f"{self._purpose} {stage}".strip()
+        self._at = name, number
+        with self._clock.time(stage), naming_stage(name, number, lambda: self._names(number)):
             yield
 
     def _names(self, number: int) -> list[str]:

@@ -36,7 +36,11 @@ def naming_stage(stage: str, number: int, clips: Callable[[], Sequence[str]]) ->
     except (StageError, UsageError):
         raise
     except Exception as error:
-        raise StageError(stage, number, clips(), error) from error
+        try:
+            names = clips()
+        except Exception:
+            names = ["unknown"]  # what went wrong first matters more
+        raise StageError(stage, number, names, error) from error
 
 
 def _plain(error: BaseException) -> str:

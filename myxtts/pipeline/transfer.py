@@ -5,11 +5,14 @@ Out: the same items in order, or the producer's exception.
 """
 
 import threading
+import time
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 Item = TypeVar("Item")
+LOOK_SECONDS = 0.2  # between two looks at what ends a wait from outside
 
 
 class Closed(Exception):
@@ -41,9 +44,14 @@ class BoundedBuffer(Generic[Item]):
         self._found_full = self._found_empty = self._taken = 0
         self._least = slots
         self._error: BaseException | None = None
+        self._wanted = False
 
     def __len__(self) -> int:
         return len(self._items)
+
+    @property
+    def closed(self) -> bool:
+        return self._closed
 
     def put(self, item: Item) -> None:
         with self._changed:
@@ -52,30 +60,64 @@ class BoundedBuffer(Generic[Item]):
             if self._closed:
                 raise Closed
             self._items.append(item)
+            self._wanted = False
             self._changed.notify_all()
 
-    def wait_for(self, count: int, seconds: float) -> None:
-        """Waits until so many items are there, or no more will come, or the time is over."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._closed or len(self._items) >= min(count, self.slots), seconds)
+    def wait_for(self, count: int, seconds: float, stop: threading.Event) -> None:
+        """Waits until so many items are there or no more will come.
 
-    def get(self, seconds: float | None = None) -> Item:
-        """The next item; once the buffer is closed and empty, the producer's error or `Closed`.
+        Raises:
+            Stalled: that took longer than so many seconds.
+            Closed: `stop` was set meanwhile.
+            BaseException: the producer's own.
+        """
+        with self._changed:
+            self._wait(lambda: len(self._items) >= min(count, self.slots), seconds, stop)
+
+    def wait_until_wanted(self) -> None:
+        """For a producer that makes nothing ahead: waits until `get` waits for an item.
+
+        Raises:
+            Closed: nobody will.
+        """
+        with self._changed:
+            self._changed.wait_for(lambda: self._closed or self._wanted)
+            if self._closed:
+                raise Closed
+
+    def get(self, seconds: float, stop: threading.Event) -> Item:
+        """The next item. An error of the producer comes before the items that were made ahead of it.
 
         Raises:
             Stalled: nothing came for so many seconds.
+            Closed: nothing more will come, or `stop` was set.
+            BaseException: the producer's own.
         """
         with self._changed:
             self._taken += 1
             self._found_empty += not self._items
             self._least = min(self._least, len(self._items))
-            if not self._changed.wait_for(lambda: self._closed or self._items, seconds):
-                raise Stalled
-            if self._items:
-                item = self._items.popleft()
-                self._changed.notify_all()
-                return item
-            raise self._error or Closed
+            self._wanted = True
+            self._changed.notify_all()
+            try:
+                self._wait(lambda: bool(self._items), seconds, stop)
+            finally:
+                self._wanted = False
+            if not self._items:
+                raise Closed
+            item = self._items.popleft()
+            self._changed.notify_all()
+            return item
+
+    def _wait(self, done: Callable[[], bool], seconds: float, stop: threading.Event) -> None:
+        """Waits for the condition; looks for `stop` now and then, because a signal handler cannot notify."""
+        deadline = time.monotonic() + seconds
+        while not stop.is_set() and time.monotonic() < deadline:
+            if self._changed.wait_for(lambda: self._closed or done(), min(LOOK_SECONDS, seconds)):
+                if self._error is not None:
+                    raise self._error
+                return
+        raise Closed if stop.is_set() else Stalled
 
     def resize(self, slots: int) -> None:
         with self._changed:

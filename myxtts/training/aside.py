@@ -33,10 +33,6 @@ class Aside(Generic[Report]):
         self._jobs.put(None)
         self._thread.join()
 
-    @property
-    def idle(self) -> bool:
-        return self._jobs.unfinished_tasks == 0
-
     def do(self, job: Callable[[], Report | None]) -> None:
         """Gives a job; what it returns is its report."""
         self._jobs.put(job)

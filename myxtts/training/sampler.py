@@ -4,6 +4,7 @@ In: a copy of the averaged weights; a few clips' tokens and voices.
 Out: WAV files in `RUN/samples/step-…/`, and the waves for TensorBoard.
 """
 
+import functools
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -17,7 +18,8 @@ from myxtts.config.config import XTTSConfig
 from myxtts.errors import RunError, UsageError
 from myxtts.models.voicebox import Voicebox
 from myxtts.models.xtts import XTTS
-from myxtts.training.metrics import Notice, Sample
+from myxtts.training.aside import Aside
+from myxtts.training.metrics import Event, Notice, Sample
 from myxtts.training.step import load_average
 
 
@@ -31,14 +33,14 @@ class Sentence:
 
 
 class Sampler:
-    """A model of its own, made when the first sample is due.
+    """A model of its own.
 
     Args:
         config: shapes of the model.
         symbols: how many the model knows.
         sentences: what to say each time.
         device: where to speak.
-        turn: held while that device is used; the feed that prepares on the same device waits for it.
+        turn: held while work is given to that device, to which the feed gives work too.
         run: the run folder.
     """
 
@@ -54,6 +56,27 @@ class Sampler:
         self._config, self._symbols, self._sentences = config, symbols, sentences
         self._device, self._turn, self._run = device, turn, run
         self._voicebox: Voicebox | None = None
+        self._speaking = False
+
+    def warm_up(self) -> None:
+        """Makes the model and compiles it, so that no sample has to."""
+        sentence = self._sentences[0]
+        box = self._voicebox = self._make_voicebox()
+        box.wave(box.mel(sentence.tokens, box.voice(sentence.reference)))
+
+    def begin(self, step: int, average: tf.Variable, aside: Aside[Event]) -> None:
+        """Has the sentences spoken beside the loop, unless the ones before are still being spoken."""
+        if self._speaking:
+            aside.do(lambda: Notice(step, "⚠️ no sample audio: the last one is still being spoken"))
+            return
+        self._speaking = True
+        aside.do(functools.partial(self._speak_all, step, average.numpy().copy()))
+
+    def _speak_all(self, step: int, average: np.ndarray) -> Sample | Notice:
+        try:
+            return self.speak(step, average)
+        finally:
+            self._speaking = False
 
     def speak(self, step: int, average: np.ndarray) -> Sample | Notice:
         """Speaks every sentence with these averaged weights."""
@@ -65,8 +88,7 @@ class Sampler:
         try:
             folder.mkdir(parents=True, exist_ok=True)
             for number, sentence in enumerate(self._sentences, 1):
-                with self._turn:  # one sentence at a time: in between, batches can be prepared
-                    wave = box.wave(box.mel(sentence.tokens, box.voice(sentence.reference)))
+                wave = box.wave(box.mel(sentence.tokens, box.voice(sentence.reference)))
                 wave *= min(1.0, 0.95 / max(float(np.abs(wave).max()), 1e-6))
                 write_wave(folder / f"{number}.wav", wave, rate)
                 waves.append(wave)
@@ -80,4 +102,4 @@ class Sampler:
         with self._turn, tf.device(self._device):
             model = XTTS(self._config.model, self._symbols, self._config.audio.n_mels)
             model.create_variables()
-        return Voicebox(model, self._config.audio, self._device)
+        return Voicebox(model, self._config.audio, self._device, self._turn)

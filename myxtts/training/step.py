@@ -65,7 +65,7 @@ class TrainStep:
         model = {f"model/{name}": v for name, v in self.model.named_weights().items()}
         guide = {f"model/guide/{v.name}": v for v in self.model.guide.variables}
         optimizer = {f"optimizer/{v.path}": v for v in self.optimizer.variables}
-        own = {"weights": self.weights, "average": self.average, "scale": self.scale, "good": self._good}
+        own = {v.name: v for v in (self.weights, self.average, self.count, self.scale, self._good)}
         return {**model, **guide, **optimizer, **own}
 
     @contextmanager

@@ -9,7 +9,7 @@ import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,6 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from myxtts.audio.mel import reference_mel
 from myxtts.batch import Batch
 from myxtts.config.config import XTTSConfig
 from myxtts.config.load import differences
@@ -31,7 +30,7 @@ from myxtts.models.xtts import XTTS
 from myxtts.pipeline.clock import StageClock
 from myxtts.pipeline.featurize import Featurizer
 from myxtts.pipeline.feed import Feed, most_slots
-from myxtts.pipeline.stage import StageError, naming_stage
+from myxtts.pipeline.stage import StageError, naming_stage, some
 from myxtts.training.aside import Aside
 from myxtts.training.bad_steps import BadSteps
 from myxtts.training.checkpoint import Checkpoint, find_checkpoint, locked_run, read_checkpoint
@@ -40,12 +39,12 @@ from myxtts.training.logbook import Logbook
 from myxtts.training.metrics import Event, Metrics, Notice, Primed, Resized, Sample, Summary, Validation
 from myxtts.training.optimizer import learning_rate
 from myxtts.training.pace import Pace
-from myxtts.training.sampler import Sampler, Sentence
+from myxtts.training.sampler import Sampler
 from myxtts.training.saver import Saver
+from myxtts.training.sets import collect_voices, make_sets, sample_sentences
 from myxtts.training.step import EvaluateStep, TrainStep
 
 Show = Callable[[Event], None]
-SAMPLES = 2  # sentences that are spoken while a run goes on
 
 
 class XTTSTrainer:
@@ -69,7 +68,8 @@ class XTTSTrainer:
     ):
         self.config = config
         plan = plan_devices(config.data)
-        self.devices = replace(plan, model_device=model_device) if model_device else plan
+        self.devices = plan.with_model_on(model_device) if model_device else plan
+        resume_checkpoint = Path(resume_checkpoint) if resume_checkpoint else None
         if config.training.mixed_precision == "float16" and not self.devices.trains_on_gpu:
             raise UsageError("--mixed-precision float16 needs a GPU; on the CPU choose bfloat16 or float32")
         keras.utils.set_random_seed(config.training.seed)
@@ -84,8 +84,8 @@ class XTTSTrainer:
         self.tokenizer = learn_tokenizer([self.pack, self.val_pack], config)
         if saved:
             self.tokenizer = saved.tokenizer if resume_checkpoint else saved.tokenizer.grown(self.tokenizer)
-        self.train_set, self.val_set = self._make_sets()
-        self.voices = self._collect_voices()
+        self.train_set, self.val_set = make_sets(self.pack, self.val_pack, self.tokenizer, config)
+        self.voices = collect_voices(self.train_set)
         self.featurizer = Featurizer(config)
         precision = config.training.mixed_precision
         with tf.device(self.devices.model_device):
@@ -98,7 +98,9 @@ class XTTSTrainer:
         self.seconds_done, self.best_loss = 0.0, float("inf")
         self.bad_steps = BadSteps(config.training.max_bad_steps)
         self._notices: list[str] = []
-        self._turn: AbstractContextManager = threading.Lock() if self.devices.two_devices else nullcontext()
+        # Feed and sample audio share the data device; on a GPU, threads must take turns to give it work.
+        shared = self.devices.two_devices and not self.devices.virtual
+        self._turn: AbstractContextManager = threading.Lock() if shared else nullcontext()
         self._knows_alignment = False  # without it, the averages of a flat start lead the search at first
         if saved and resume_checkpoint:
             self._go_on(saved, reset_optimizer)
@@ -132,33 +134,6 @@ class XTTSTrainer:
             "seed": self.config.training.seed,
         }
 
-    # Sets
-
-    def _make_sets(self) -> tuple[HostDataset, HostDataset | None]:
-        config = self.config
-        if config.data.val_data:
-            train, held_out = np.arange(len(self.pack)), np.arange(len(self.val_pack))
-        else:
-            train, held_out = split_clips(self.pack.records["samples"], config.data.val_clips)
-        train_set = HostDataset(self.pack, self.tokenizer, config, train)
-        if not len(held_out):
-            return train_set, None
-        shapes = [bucket.shape for bucket in train_set.buckets]
-        return train_set, HostDataset(self.val_pack, self.tokenizer, config, held_out, shapes)
-
-    def _collect_voices(self) -> dict[str, np.ndarray]:
-        """A few seconds of each speaker as mel, kept in the checkpoint so that it can speak without a reference."""
-        wanted = self.config.model.reference_frames * self.config.audio.hop_samples
-        records = self.pack.records[self.train_set.clips]
-        by_fit = np.argsort(np.abs(records["samples"].astype(np.int64) - wanted), kind="stable")
-        speakers, first = np.unique(records["speaker"][by_fit], return_index=True)
-        voices: dict[str, np.ndarray] = {}
-        for speaker, clip in zip(speakers, self.train_set.clips[by_fit[first]], strict=True):
-            wave = self.pack.wave(clip)[:wanted].astype(np.float32) / 32768.0
-            mel = reference_mel(wave, self.config.audio, self.config.model.frames_per_step)
-            voices[self.pack.speakers[speaker]] = mel
-        return voices
-
     # The loop
 
     def _feed(
@@ -169,6 +144,8 @@ class XTTSTrainer:
         epochs: int = 0,
         shuffle: bool = True,
         note: Callable[[Resized], None] = lambda _: None,
+        stop: threading.Event | None = None,
+        purpose: str = "",
     ) -> Feed:
         data = self.config.data
         return Feed(
@@ -183,6 +160,8 @@ class XTTSTrainer:
             most=data.prefetch or most_slots(self.config.step_clips),
             resized=lambda slots, reason: note(Resized(self.steps_done, slots, reason)),
             turn=self._turn,
+            stop=stop,
+            purpose=purpose,
         )
 
     def train(
@@ -203,17 +182,23 @@ class XTTSTrainer:
                 f"the run is complete at step {self.steps_done}; raise its limit (--max-steps, --epochs, --max-minutes)"
             )
         with (
+            _explaining_memory(self.config),
             locked_run(run),
             Logbook(run, show, self.steps_done) as logbook,
             Aside[Event]() as aside,
-            self._feed(self.train_set, clock, self.batches_done, config.epochs, note=logbook.record_event) as feed,
+            self._feed(
+                self.train_set, clock, self.batches_done, config.epochs, note=logbook.record_event, stop=stop
+            ) as feed,
         ):
             saver, sampler = Saver(run, config.keep, aside), self._make_sampler(run)
-            if self.devices.two_devices:
+            if sampler:
+                aside.do(sampler.warm_up)
+            if self.devices.pipeline == "split":
                 seconds = feed.wait_until_primed(self.config.data.model_start_delay)
-                logbook.record_event(Primed(seconds, feed.ready))
-            pace = Pace(clock, self.seconds_done)
-            for batch in self._flat_start_first(iter(feed)):
+                if not stop.is_set():
+                    logbook.record_event(Primed(seconds, feed.ready))
+            pace, saved = Pace(clock, self.seconds_done), self.steps_done
+            for batch in self._flat_start_first(iter(feed), stop):
                 begin = time.perf_counter()
                 rate = learning_rate(config, self.steps_done, self.progress(pace.seconds))
                 results = self._take_step(batch, rate)
@@ -232,14 +217,18 @@ class XTTSTrainer:
                     last = last or 0 < config.early_stop <= self.validations_since_best
                 if self.steps_done % config.save_every == 0 or improved or last:
                     saver.save(self._checkpoint(), best=improved or self.val_set is None)
-                if sampler and self.steps_done % config.sample_every == 0 and aside.idle:
-                    aside.do(functools.partial(sampler.speak, self.steps_done, self.step.average.numpy().copy()))
-                self._tell(logbook, aside.finish() if last else aside.take_reports())
+                    saved = self.steps_done
+                if sampler and self.steps_done % config.sample_every == 0:
+                    sampler.begin(self.steps_done, self.step.average, aside)
+                self._tell(logbook, aside.take_reports())
                 if report.is_set():
                     report.clear()
                     logbook.record_event(self._summary(pace))
                 if last:
                     break
+            if saved < self.steps_done:  # stopped while it waited for data
+                saver.save(self._checkpoint(), best=False)
+            self._tell(logbook, aside.finish())
             saver.require_saved()
         if self.bad_steps.too_many:
             raise self.bad_steps.dump(run, self.train_set.names)
@@ -325,7 +314,7 @@ class XTTSTrainer:
             shares.append(seconds / (60 * config.max_minutes))
         return max(shares)
 
-    def _flat_start_first(self, feed: Iterator[Batch]) -> Iterator[Batch]:
+    def _flat_start_first(self, feed: Iterator[Batch], stop: threading.Event) -> Iterator[Batch]:
         """Sweeps over the first batches to set up the alignment guide, then hands out those and all others."""
         config = self.config.training
         if self.steps_done or self._knows_alignment or not config.flat_start_sweeps or not config.guide_steps:
@@ -333,11 +322,14 @@ class XTTSTrainer:
         wanted = max(1, min(config.flat_start_clips // self.config.step_clips, self.train_set.batches_per_epoch))
         first = list(itertools.islice(feed, wanted))
         flat_start = FlatStart(self.model)
-        with tf.device(self.devices.model_device):
-            for sweep in range(config.flat_start_sweeps):
-                for batch in first:
-                    flat_start.add(batch, first=sweep == 0)
-                flat_start.finish_sweep()
+        for sweep, (number, batch) in itertools.product(range(config.flat_start_sweeps), enumerate(first)):
+            if stop.is_set():
+                return iter(())
+            names = functools.partial(self.train_set.names, number)
+            with naming_stage("flat start", number, names), tf.device(self.devices.model_device):
+                flat_start.add(batch, first=sweep == 0)
+                if number == len(first) - 1:
+                    flat_start.finish_sweep()
         return itertools.chain(first, feed)
 
     # Looking and saving
@@ -346,17 +338,19 @@ class XTTSTrainer:
         """Losses of the averaged weights on the held-out clips; True when they are the best so far."""
         assert self.val_set is not None
         results, weights, shown = [], [], None
-        with self.step.averaged(), self._feed(self.val_set, StageClock(), epochs=1, shuffle=False) as feed:
-            for batch in feed:
-                if stop.is_set():
-                    return False
-                with tf.device(self.devices.model_device):
+        with (
+            self.step.averaged(),
+            self._feed(self.val_set, StageClock(), epochs=1, shuffle=False, stop=stop, purpose="validation") as feed,
+        ):
+            for number, batch in enumerate(feed):
+                names = functools.partial(self.val_set.names, number, shuffle=False)
+                with naming_stage("validation", number, names), tf.device(self.devices.model_device):
                     losses, output = self.evaluate(batch, tf.constant(0.0))
                 results.append({name: float(value) for name, value in losses.items()})  # host sync
                 weights.append(float(tf.reduce_sum(batch.weights)))
                 if shown is None:
                     shown = batch, output
-        if shown is None:
+        if shown is None or stop.is_set():  # half of the clips say nothing
             return False
         losses = {name: float(np.average([r[name] for r in results], weights=weights)) for name in results[0]}
         batch, output = shown
@@ -383,28 +377,27 @@ class XTTSTrainer:
         return Checkpoint(self.config, self.tokenizer, self.step.arrays(), self.voices, state)
 
     def _make_sampler(self, run: Path) -> Sampler | None:
-        if not self.config.training.sample_every:
+        every = self.config.training.sample_every
+        if not every or self.config.training.max_steps // every == self.steps_done // every:
             return None
-        dataset = self.val_set or self.train_set
-        middle = np.argsort(dataset.frames, kind="stable")[len(dataset.frames) // 2 :][:SAMPLES]
-        sentences = []
-        for place in middle:
-            clip = dataset.pack[int(dataset.clips[place])]
-            reference = self.voices.get(clip.speaker, next(iter(self.voices.values())))
-            sentences.append(Sentence(clip.text, dataset.tokens(int(place)), reference))
+        sentences = sample_sentences(self.val_set or self.train_set, self.voices)
         device = self.devices.data_device if self.devices.two_devices else HOST
         return Sampler(self.config, len(self.tokenizer.symbols), sentences, device, self._turn, run)
 
 
-def split_clips(samples: np.ndarray, held_out: int) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers of the clips to train on and to hold out: of every length, at most a tenth of all.
-
-    Neither the shortest nor the longest is held out.
-    """
-    count = min(held_out, len(samples) // 10)
-    by_length = np.argsort(samples, kind="stable")
-    chosen = np.unique(by_length[np.linspace(0, len(samples) - 1, count + 2)[1:-1].astype(int)])
-    return np.setdiff1d(np.arange(len(samples)), chosen), chosen
+@contextmanager
+def _explaining_memory(config: XTTSConfig) -> Iterator[None]:
+    """Adds what to type to a stage's error when its cause is memory."""
+    try:
+        yield
+    except StageError as error:
+        if not isinstance(error.__cause__, tf.errors.ResourceExhaustedError):
+            raise
+        rows, parts = config.data.batch_size, config.training.grad_accum
+        advice = f"lower --batch-size {rows}, --grad-accum {parts}, --prefetch or --buffer-size"
+        raise RunError(
+            f"out of memory: {error.stage} on batch {error.number} ({some(error.clips)}); {advice}"
+        ) from error
 
 
 def _refuse_other_model(config: XTTSConfig, saved: XTTSConfig, path: Path | None) -> None:

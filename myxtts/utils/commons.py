@@ -2,9 +2,13 @@
 
 from contextlib import AbstractContextManager
 
-from myxtts.devices import import_tensorflow, plan_devices
+from myxtts.devices import best_device, import_tensorflow
 
 
 def get_device_context(device: str | None = None) -> AbstractContextManager:
-    """A `tf.device` scope: the given device, else the first GPU, else the CPU."""
-    return import_tensorflow().device(device or plan_devices().model_device)
+    """A `tf.device` scope: the given device, else the first GPU, else the CPU.
+
+    Raises:
+        UsageError: there is no such device here.
+    """
+    return import_tensorflow().device(best_device(device))

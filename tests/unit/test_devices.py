@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from myxtts.config.config import DataConfig
-from myxtts.devices import FoundGpus, _set_memory, check_request, choose_visible
+from myxtts.devices import FoundGpus, _set_memory, best_device, check_request, choose_visible, plain_name
 from myxtts.errors import UsageError
 
 UUIDS = tuple(f"GPU-{letter * 8}-0000" for letter in "abcd")
@@ -146,6 +146,35 @@ def test_the_environment_is_set_before_tensorflow_is_loaded(driver):
     assert with_driver(driver, 4, SELECT).stdout.split() == ["3,1", "PCI_BUS_ID", "False"]
     preset = with_driver(driver, 4, SELECT, CUDA_VISIBLE_DEVICES="GPU-00000001,GPU-00000003")
     assert preset.stdout.split()[0] == "GPU-00000003,GPU-00000001"
+
+
+def test_asking_again_changes_nothing(driver):
+    again = SELECT.replace("print(", "select_gpus(DataConfig(data_gpu=3, model_gpu=1))\nprint(")
+    assert with_driver(driver, 4, again).stdout.split()[0] == "3,1"
+    slices = again.replace("data_gpu=3, model_gpu=1", "data_gpu=2, model_gpu=1")
+    found = with_driver(driver, 1, slices, CUDA_VISIBLE_DEVICES="MIG-a,MIG-b,MIG-c")
+    assert found.stdout.split()[0] == "MIG-c,MIG-b", found.stderr
+
+
+def test_gpus_can_be_chosen_after_the_import_of_tensorflow_until_it_looks_at_them(driver):
+    imported = "import tensorflow as tf\n" + SELECT
+    assert with_driver(driver, 4, imported).stdout.split()[0] == "3,1"
+    used = "import tensorflow as tf\ntf.config.list_physical_devices()\n" + SELECT
+    assert "select_gpus(config.data) before it does" in with_driver(driver, 4, used).stderr
+
+
+@pytest.mark.parametrize(
+    "name", ["/CPU:0", "cpu:0", "/device:CPU:0", "/job:localhost/replica:0/task:0/device:CPU:0", "CPU"]
+)
+def test_device_names_have_one_form(name):
+    assert plain_name(name) == "/CPU:0"
+
+
+def test_what_is_no_device_is_refused():
+    with pytest.raises(UsageError, match="no device"):
+        plain_name("/TOASTER:0")
+    with pytest.raises(UsageError, match=r"no device /GPU:7; found /CPU:0"):
+        best_device("/GPU:7")
 
 
 def test_train_refuses_one_gpu_where_two_are_asked_for(driver, corpus):

@@ -53,7 +53,7 @@ def test_buffer_keeps_order_and_bound():
     taken = []
     with pytest.raises(Closed):
         while True:
-            taken.append(buffer.get())
+            taken.append(buffer.get(5.0, threading.Event()))
     thread.join()
     assert taken == list(range(20)) and max(peak) <= 2
 
@@ -151,7 +151,7 @@ def plan(pipeline: str = "buffered") -> DevicePlan:
 @pytest.mark.parametrize("pipeline", ["sequential", "buffered"])
 def test_feed_yields_everything_in_order_and_ends(pipeline):
     with Feed(Repeated(7), Featurizer(CONFIG), plan(pipeline), StageClock()) as feed:
-        assert len(feed_threads()) == (pipeline == "buffered")
+        assert len(feed_threads()) == 1
         assert len(list(feed)) == 7
     assert not feed_threads()
 
@@ -205,6 +205,63 @@ def test_a_stalled_source_is_reported_and_not_waited_for():
     ):
         list(feed)
     assert time.perf_counter() - begin < 10
+
+
+def test_without_overlap_a_batch_is_begun_when_it_is_asked_for_and_a_stall_is_reported_too():
+    featurizer = Featurizer(CONFIG)
+    featurizer(raw_batch(64), tf.constant([0, 0]))
+    with Feed(Repeated(9, pause_at=2), featurizer, plan("sequential"), StageClock(), stall_seconds=0.5) as feed:
+        batches = iter(feed)
+        next(batches)
+        time.sleep(0.5)
+        assert feed.ready == 0
+        next(batches)
+        with pytest.raises(RunError, match=r"load has given nothing for 0.5 s \(batch 2,"):
+            next(batches)
+
+
+def test_an_error_comes_before_what_was_made_ahead_of_it():
+    source = Repeated(9, fault_at=2)
+    with (
+        pytest.raises(StageError, match="load failed on batch 2"),
+        Feed(source, Featurizer(CONFIG), plan(), StageClock()) as feed,
+    ):
+        time.sleep(3)
+        next(iter(feed))
+
+
+def test_priming_ends_at_once_for_an_error_a_stall_or_a_stop():
+    begin, stop = time.perf_counter(), threading.Event()
+    with pytest.raises(StageError), Feed(Repeated(9, 0), Featurizer(CONFIG), plan(), StageClock()) as feed:
+        feed.wait_until_primed(60)
+    with (
+        pytest.raises(RunError, match=r"has given nothing for 0\.3 s"),
+        Feed(Repeated(9, pause_at=0), Featurizer(CONFIG), plan(), StageClock(), stall_seconds=0.3) as feed,
+    ):
+        feed.wait_until_primed(60)
+    with Feed(Repeated(9), Featurizer(CONFIG), plan(), StageClock(), stop=stop) as feed:
+        threading.Timer(0.3, stop.set).start()
+        feed.wait_until_primed(60)
+        assert list(feed) == []
+    assert time.perf_counter() - begin < 20
+
+
+def test_a_stop_ends_the_wait_for_a_batch():
+    begin, stop = time.perf_counter(), threading.Event()
+    with Feed(Repeated(9, pause_at=0), Featurizer(CONFIG), plan(), StageClock(), stop=stop) as feed:
+        threading.Timer(0.3, stop.set).start()
+        assert list(feed) == []
+        assert time.perf_counter() - begin < 1.5
+
+
+def test_a_feed_serves_once_and_only_inside_its_block():
+    feed = Feed(Repeated(2), Featurizer(CONFIG), plan(), StageClock())
+    with pytest.raises(RuntimeError, match="entered with `with`"):
+        next(iter(feed))
+    with feed:
+        assert len(list(feed)) == 2
+        with pytest.raises(RuntimeError, match="iterated once"):
+            next(iter(feed))
 
 
 def test_a_primed_feed_has_waited_and_is_full():

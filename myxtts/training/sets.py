@@ -1,0 +1,67 @@
+"""What a run trains on, what it is judged by, and what it says now and then.
+
+In: packs and a tokenizer.
+Out: a training set, perhaps a validation set, each speaker's voice, a few sentences.
+"""
+
+import numpy as np
+
+from myxtts.audio.mel import reference_mel
+from myxtts.config.config import XTTSConfig
+from myxtts.data.dataset import HostDataset
+from myxtts.data.pack import Pack
+from myxtts.text.tokenizer import Tokenizer
+from myxtts.training.sampler import Sentence
+
+SAMPLES = 2  # sentences that are spoken while a run goes on
+
+
+def make_sets(
+    pack: Pack, val_pack: Pack, tokenizer: Tokenizer, config: XTTSConfig
+) -> tuple[HostDataset, HostDataset | None]:
+    """The training set and, unless nothing is held out, the validation set in the same batch shapes."""
+    if config.data.val_data:
+        train, held_out = np.arange(len(pack)), np.arange(len(val_pack))
+    else:
+        train, held_out = split_clips(pack.records["samples"], config.data.val_clips)
+    train_set = HostDataset(pack, tokenizer, config, train)
+    if not len(held_out):
+        return train_set, None
+    shapes = [bucket.shape for bucket in train_set.buckets]
+    return train_set, HostDataset(val_pack, tokenizer, config, held_out, shapes)
+
+
+def split_clips(samples: np.ndarray, held_out: int) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers of the clips to train on and to hold out: of every length, at most a tenth of all.
+
+    Neither the shortest nor the longest is held out.
+    """
+    count = min(held_out, len(samples) // 10)
+    by_length = np.argsort(samples, kind="stable")
+    chosen = np.unique(by_length[np.linspace(0, len(samples) - 1, count + 2)[1:-1].astype(int)])
+    return np.setdiff1d(np.arange(len(samples)), chosen), chosen
+
+
+def collect_voices(dataset: HostDataset) -> dict[str, np.ndarray]:
+    """A few seconds of each speaker as mel, kept in the checkpoint so that it can speak without a reference."""
+    pack, config = dataset.pack, dataset.config
+    wanted = config.model.reference_frames * config.audio.hop_samples
+    records = pack.records[dataset.clips]
+    by_fit = np.argsort(np.abs(records["samples"].astype(np.int64) - wanted), kind="stable")
+    speakers, first = np.unique(records["speaker"][by_fit], return_index=True)
+    voices: dict[str, np.ndarray] = {}
+    for speaker, clip in zip(speakers, dataset.clips[by_fit[first]], strict=True):
+        wave = pack.wave(clip)[:wanted].astype(np.float32) / 32768.0
+        voices[pack.speakers[speaker]] = reference_mel(wave, config.audio, config.model.frames_per_step)
+    return voices
+
+
+def sample_sentences(dataset: HostDataset, voices: dict[str, np.ndarray]) -> list[Sentence]:
+    """A few clips of middling length to be spoken; a speaker without a voice of its own borrows the first one."""
+    middle = np.argsort(dataset.frames, kind="stable")[len(dataset.frames) // 2 :][:SAMPLES]
+    sentences = []
+    for place in middle:
+        clip = dataset.pack[int(dataset.clips[place])]
+        reference = voices.get(clip.speaker, next(iter(voices.values())))
+        sentences.append(Sentence(clip.text, dataset.tokens(int(place)), reference))
+    return sentences

@@ -1,0 +1,303 @@
+"""A run that nobody watches: parts, poison, full disks, memory, early ends, fine-tuning, samples, reports."""
+
+import json
+import resource
+import signal
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+import tensorflow as tf
+
+from myxtts.config.load import build, read_yaml
+from myxtts.errors import RunError, UsageError
+from myxtts.pipeline.feed import Feed
+from myxtts.training.checkpoint import locked_run, read_checkpoint
+from myxtts.training.metrics import Metrics, Notice, Sample, Summary, Validation
+from myxtts.training.trainer import XTTSTrainer
+
+
+@pytest.fixture
+def make_trainer(corpus, tiny_yaml, tmp_path, tmp_path_factory):
+    def make(run: str = "run", resume_checkpoint: Path | None = None, reset_optimizer: bool = False, **values):
+        places = {
+            "data.train_data": str(corpus),
+            "data.cache_dir": str(tmp_path_factory.getbasetemp() / "shared-cache"),
+            "training.checkpoint_dir": str(tmp_path / run),
+        }
+        named = {
+            f"data.{k}" if k in ("batch_size", "language", "val_clips") else f"training.{k}": v
+            for k, v in values.items()
+        }
+        config = build({**read_yaml(tiny_yaml), **places, **named})
+        return XTTSTrainer(config, resume_checkpoint=resume_checkpoint, reset_optimizer=reset_optimizer)
+
+    return make
+
+
+def weights_of(trainer: XTTSTrainer) -> np.ndarray:
+    return trainer.step.arrays()["weights"]
+
+
+def poison(trainer: XTTSTrainer, bad: range, monkeypatch) -> None:
+    """Turns the features of some batches into something that is no number."""
+    original = type(trainer.featurizer).__call__
+
+    def featurize(featurizer, raw, seed):
+        batch = original(featurizer, raw, seed)
+        return batch._replace(mel=batch.mel * np.nan) if int(seed[0]) in bad else batch
+
+    monkeypatch.setattr(type(trainer.featurizer), "__call__", featurize)
+
+
+def test_parts_of_a_batch_train_as_the_whole_batch_does(make_trainer):
+    parts = make_trainer("parts", batch_size=4, grad_accum=4, max_steps=20, val_clips=0)
+    whole = make_trainer("whole", batch_size=16, max_steps=20, val_clips=0)
+    assert [parts.train_set.names(n) for n in range(4)] == [whole.train_set.names(n) for n in range(4)]
+    parts.train()
+    whole.train()
+    assert np.abs(weights_of(parts) - weights_of(whole)).max() < 1e-5
+
+
+def test_a_poisoned_batch_is_skipped_and_counted(make_trainer, monkeypatch):
+    trainer = make_trainer(max_steps=12)
+    poison(trainer, range(3, 5), monkeypatch)
+    events = []
+    summary = trainer.train(events.append)
+    assert summary.skipped == 2 and int(trainer.step.count) == 10
+    assert all(np.isfinite(value) for e in events if isinstance(e, Metrics) for value in e.losses.values())
+    assert np.isfinite(weights_of(trainer)).all()
+    state = read_checkpoint(Path(trainer.config.training.checkpoint_dir) / "latest").state
+    assert state["skipped"] == 2
+
+
+def test_too_many_poisoned_batches_end_the_run_with_their_clips(make_trainer, monkeypatch):
+    trainer = make_trainer(max_steps=40, max_bad_steps=6)
+    poison(trainer, range(7, 40), monkeypatch)
+    with pytest.raises(RunError, match=r"6 steps in a row were not finite \(batches 7 to 12\)"):
+        trainer.train()
+    run = Path(trainer.config.training.checkpoint_dir)
+    dump = json.loads((run / "bad_batches.json").read_text())
+    assert [entry["batch"] for entry in dump] == list(range(7, 13))
+    assert dump[0]["clips"] == trainer.train_set.names(7)
+    saved = read_checkpoint(run / "latest")
+    assert np.isfinite(saved.arrays["weights"]).all() and int(saved.arrays["step"]) == 7
+    assert trainer.steps_done == 15  # the next log line
+
+
+def test_a_full_disk_keeps_the_last_checkpoint_and_the_run_goes_on(make_trainer):
+    trainer = make_trainer(max_steps=30, save_every=5, val_every=1000, log_every=1)
+    run, events = Path(trainer.config.training.checkpoint_dir), []
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    def show(event):
+        events.append(event)
+        if isinstance(event, Metrics):  # between these steps no file may grow beyond 10 kB
+            full = 12 <= event.step < 22
+            resource.setrlimit(resource.RLIMIT_FSIZE, (10_000 if full else before[0], before[1]))
+
+    try:
+        trainer.train(show)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    told = [event.text for event in events if isinstance(event, Notice)]
+    assert any("File too large; step-00000010 is kept; training goes on" in text for text in told), told
+    assert read_checkpoint(run / "latest").state["step"] == 30
+    assert not list(run.glob(".step*"))
+
+
+def test_a_disk_that_stays_full_ends_the_run_with_one_line(corpus, tiny_yaml, tmp_path):
+    words = ["train", "--train-data", corpus, "--config", tiny_yaml, "--checkpoint-dir", tmp_path / "run",
+             "--cache-dir", tmp_path / "cache", "--save-every", 1, "--sample-every", 0]  # fmt: skip
+    prepared = subprocess.run([sys.executable, "-m", "myxtts", "prepare", corpus, "--cache-dir", tmp_path / "cache"])
+    assert prepared.returncode == 0
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, resource.RLIM_INFINITY))
+
+    result = subprocess.run(
+        [sys.executable, "-m", "myxtts", *map(str, words)], capture_output=True, text=True, preexec_fn=limit
+    )
+    assert result.returncode == 1
+    assert len(result.stderr.strip().splitlines()) == 1, result.stderr
+    assert "cannot save a checkpoint" in result.stderr and "3 tries in a row" in result.stderr
+
+
+def test_a_second_trainer_is_refused(run_myxtts, corpus, tiny_yaml, tmp_path):
+    words = ("train", "--train-data", corpus, "--config", tiny_yaml, "--checkpoint-dir", tmp_path / "run")
+    with locked_run(tmp_path / "run"):
+        result = run_myxtts(*words)
+        assert result.returncode == 2 and "another trainer is at work" in result.stderr
+        with pytest.raises(UsageError, match="another trainer"), locked_run(tmp_path / "run"):
+            pass
+
+
+def run_out_of_memory(trainer: XTTSTrainer, monkeypatch) -> None:
+    """A stand-in for a card on which more than two clips at once do not fit."""
+    gradient = trainer.step._gradient
+
+    def tight(batch, guidance, part, parts):
+        if batch.weights.shape[0] // parts > 2:
+            raise tf.errors.ResourceExhaustedError(None, None, "OOM when allocating tensor")
+        return gradient(batch, guidance, part, parts)
+
+    monkeypatch.setattr(trainer.step, "_gradient", tight)
+
+
+def test_out_of_memory_names_the_bucket_and_the_flags(make_trainer, monkeypatch):
+    trainer = make_trainer(max_steps=2, batch_size=8)
+    run_out_of_memory(trainer, monkeypatch)
+    begin = time.perf_counter()
+    with pytest.raises(
+        RunError, match=r"--batch-size 8 at the bucket of \d+ tokens x \d+ frames; type --batch-size 4 --grad-accum 2"
+    ):
+        trainer.train()
+    assert time.perf_counter() - begin < 60
+    shapes = [bucket.shape.mel_frames for bucket in trainer.train_set.buckets]
+    assert trainer.train_set.epoch_plan(0).buckets[0] == len(shapes) - 1  # the largest comes first
+
+
+def test_auto_batch_halves_until_it_fits_and_changes_no_result(make_trainer, monkeypatch):
+    plain, tight = (make_trainer(name, max_steps=3, batch_size=8, auto_batch=True) for name in ("plain", "tight"))
+    plain.train()
+    run_out_of_memory(tight, monkeypatch)
+    events = []
+    tight.train(events.append)
+    told = [event.text for event in events if isinstance(event, Notice)]
+    assert "goes on with --batch-size 4 --grad-accum 2" in told[0] and "--batch-size 2 --grad-accum 4" in told[1]
+    np.testing.assert_allclose(weights_of(tight), weights_of(plain), atol=1e-5)
+    saved = read_checkpoint(Path(tight.config.training.checkpoint_dir) / "latest").config
+    assert (saved.data.batch_size, saved.training.grad_accum) == (2, 4)
+
+
+def test_early_stopping_counts_validations(make_trainer):
+    trainer = make_trainer(max_steps=1000, val_every=2, early_stop=3)
+    trainer.best_loss = -1.0
+    trainer.train()
+    assert trainer.steps_done == 6
+    run = Path(trainer.config.training.checkpoint_dir)
+    again = make_trainer(max_steps=1000, val_every=2, early_stop=5, resume_checkpoint=run / "latest")
+    again.train()
+    assert again.steps_done == 10  # what was counted before still counts
+
+
+def test_samples_are_spoken_beside_the_loop(make_trainer):
+    trainer = make_trainer(max_steps=20, sample_every=10)
+    events = []
+    trainer.train(events.append)
+    samples = [event for event in events if isinstance(event, Sample)]
+    assert [event.step for event in samples] == [10, 20]
+    for sample in samples:
+        files = sorted(Path(sample.folder).glob("*.wav"))
+        assert len(files) == 2 and all(soundfile.info(file).frames > 2000 for file in files)
+        assert len((Path(sample.folder) / "sentences.txt").read_text().splitlines()) == 2
+    run = Path(trainer.config.training.checkpoint_dir)
+    tags = set()
+    for file in (run / "tensorboard").iterdir():
+        for record in tf.data.TFRecordDataset(str(file)):
+            event = tf.compat.v1.Event.FromString(record.numpy())
+            tags |= {value.tag for value in event.summary.value}
+    assert {"sample/1", "sample/2", "mel/target", "mel/spoken", "alignment", "train/loss", "validation/loss"} <= tags
+
+
+def test_a_report_can_be_asked_for(make_trainer):
+    trainer, report, events = make_trainer(max_steps=8), threading.Event(), []
+    report.set()
+    summary = trainer.train(events.append, report=report)
+    asked = [event for event in events if isinstance(event, Summary)]
+    assert len(asked) == 1 and asked[0].steps == 1 and summary.steps == 8 and not report.is_set()
+
+
+def test_a_signal_asks_for_the_report(corpus, tiny_yaml, tmp_path):
+    words = ["train", "--train-data", corpus, "--config", tiny_yaml, "--checkpoint-dir", tmp_path / "run",
+             "--cache-dir", tmp_path / "cache"]  # fmt: skip
+    command = [sys.executable, "-m", "myxtts", *map(str, words)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        lines = iter(process.stdout.readline, "")
+        assert any(line.startswith("step 5 ") for line in lines)
+        process.send_signal(signal.SIGUSR1)
+        assert any(line.startswith("📊 Performance") for line in lines)
+        assert "steps in" in next(lines) and "step time" in next(lines)
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=60)
+    assert process.returncode == 143
+
+
+def test_a_stop_while_waiting_for_data_saves_what_was_done(make_trainer, monkeypatch):
+    trainer, stop = make_trainer(max_steps=40, val_every=1000, save_every=1000, log_every=1), threading.Event()
+    get = Feed.__iter__
+
+    def slow(feed):
+        for number, batch in enumerate(get(feed)):
+            if number == 12:  # after the flat start
+                stop.set()
+                return
+            yield batch
+
+    monkeypatch.setattr(Feed, "__iter__", slow)
+    trainer.train(stop=stop)
+    assert (
+        read_checkpoint(Path(trainer.config.training.checkpoint_dir) / "latest").state["step"] == trainer.steps_done > 0
+    )
+
+
+def test_fine_tuning_starts_from_the_averaged_weights_and_grows(make_trainer, trained):
+    same = make_trainer("same", max_steps=2, init_from=str(trained))
+    saved = read_checkpoint(trained / "best")
+    np.testing.assert_array_equal(weights_of(same), saved.arrays["average"])
+    assert same.tokenizer == saved.tokenizer and same.steps_done == 0
+    assert same.train().steps == 2
+    grown = make_trainer("grown", max_steps=4, init_from=str(trained), language="de")
+    known = len(saved.tokenizer.symbols)
+    assert grown.tokenizer.symbols[:known] == saved.tokenizer.symbols
+    assert len(grown.tokenizer.symbols) > known and grown.tokenizer.languages == ("en", "de")
+    grown.train()
+    read = read_checkpoint(Path(grown.config.training.checkpoint_dir) / "latest")
+    assert read.tokenizer == grown.tokenizer and np.isfinite(read.arrays["average"]).all()
+
+
+def test_resuming_can_forget_the_optimizer(make_trainer, trained):
+    kept = make_trainer("kept", resume_checkpoint=trained / "latest", max_steps=30)
+    fresh = make_trainer("fresh", resume_checkpoint=trained / "latest", max_steps=30, reset_optimizer=True)
+    np.testing.assert_array_equal(weights_of(kept), weights_of(fresh))
+    assert int(kept.step.count) == 20 and int(fresh.step.count) == 0 and fresh.steps_done == 20
+
+
+def test_another_order_of_clips_is_told_and_starts_the_epoch_anew(make_trainer, trained):
+    trainer, events = make_trainer(resume_checkpoint=trained / "latest", max_steps=24, batch_size=2), []
+    assert trainer.batches_done == 2 * trainer.train_set.batches_per_epoch  # 20 batches of 9 an epoch were done
+    trainer.train(events.append)
+    told = [event.text for event in events if isinstance(event, Notice)]
+    assert "clips a step 4 then, 2 now" in told[0] and "epoch 2 starts anew" in told[0]
+
+
+def test_bfloat16_trains_and_float16_wants_a_gpu(make_trainer):
+    trainer, events = make_trainer(max_steps=20, mixed_precision="bfloat16"), []
+    trainer.train(events.append)
+    losses = [event.losses["loss"] for event in events if isinstance(event, Metrics)]
+    assert losses[-1] < losses[0] and any(isinstance(event, Validation) for event in events)
+    with pytest.raises(UsageError, match="float16 needs a GPU"):
+        make_trainer("half", mixed_precision="float16")
+
+
+def test_interrupted_runs_end_with_the_weights_of_an_undisturbed_one(
+    make_trainer, tiny_yaml, corpus, tmp_path, tmp_path_factory
+):
+    """Three interruptions here; `make test-slow` has thirty."""
+    from tests.interruptions import interrupt_again_and_again
+
+    interrupt_again_and_again(corpus, tiny_yaml, tmp_path, times=3, steps=60, seed=1)
+
+
+def test_a_plan_keeps_the_effective_batch(make_trainer):
+    trainer = make_trainer(batch_size=4, grad_accum=2)
+    assert trainer.config.step_clips == 8
+    assert {bucket.shape.batch_size for bucket in trainer.train_set.buckets} == {8}
+    changed = replace(trainer.config, data=replace(trainer.config.data, batch_size=8))
+    assert changed.step_clips == 16

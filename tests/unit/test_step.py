@@ -1,0 +1,138 @@
+"""The step by itself: parts of a batch, steps that are not finite, half precision, frozen weights, growing symbols."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from myxtts.batch import Batch
+from myxtts.config.load import build
+from myxtts.errors import UsageError
+from myxtts.models.xtts import XTTS
+from myxtts.training import step as step_module
+from myxtts.training.bad_steps import BadSteps
+from myxtts.training.step import TrainStep
+
+SMALL = {
+    "model.width": 16, "model.text_blocks": 1, "model.decoder_blocks": 2, "model.decoder_attention_every": 2,
+    "model.speaker_tokens": 2,
+}  # fmt: skip
+RATE, NO_GUIDE = tf.constant(1e-3), tf.constant(0.0)
+
+
+def make_step(symbols: int = 12, **training) -> TrainStep:
+    keras.utils.set_random_seed(0)
+    config = build({**SMALL, **{f"training.{name}": value for name, value in training.items()}})
+    model = XTTS(config.model, symbols, config.audio.n_mels, config.training.mixed_precision)
+    model.create_variables()
+    return TrainStep(model, config.training)
+
+
+def make_batch(rows: int = 8, poison: bool = False) -> Batch:
+    random = np.random.default_rng(0)
+    mel = random.normal(size=(rows, 32, 80))
+    mel[0] *= np.nan if poison else 1.0
+    return Batch(
+        tf.constant(random.integers(3, 12, (rows, 8)), tf.int32),
+        tf.constant(random.integers(3, 9, rows), tf.int32),
+        tf.constant(mel, tf.float32),
+        tf.constant(random.integers(9, 17, rows) * 2, tf.int32),
+        tf.constant(random.normal(size=(rows, 16, 80)), tf.float32),
+        tf.fill([rows], 16),
+        tf.constant(np.arange(rows) < rows - 1, tf.float32),  # the last row only fills up
+    )
+
+
+def test_parts_of_a_batch_give_what_the_whole_gives():
+    whole, parts = make_step(), make_step(grad_accum=4)
+    batch = make_batch()
+    for _ in range(20):
+        one, other = whole(batch, RATE, NO_GUIDE), parts(batch, RATE, NO_GUIDE)
+    for name in one:
+        assert float(other[name]) == pytest.approx(float(one[name]), rel=1e-5), name
+    np.testing.assert_allclose(parts.arrays()["weights"], whole.arrays()["weights"], atol=1e-5)
+    assert parts.traces == 1
+
+
+def test_a_step_that_is_not_finite_changes_nothing():
+    step = make_step()
+    step(make_batch(), RATE, NO_GUIDE)
+    before = step.arrays()
+    result = step(make_batch(poison=True), RATE, NO_GUIDE)
+    assert float(result["skipped"]) == float(result["bad"]) == 1.0
+    for name, array in step.arrays().items():
+        np.testing.assert_array_equal(array, before[name], err_msg=name)
+    assert float(step(make_batch(), RATE, NO_GUIDE)["skipped"]) == 0.0
+
+
+def test_float16_scales_its_loss_down_after_an_overflow_and_up_after_a_while(monkeypatch):
+    monkeypatch.setattr(step_module, "GROW_AFTER", 3)
+    step = make_step(mixed_precision="float16")
+    first = float(step.scale)
+    result = step(make_batch(poison=True), RATE, NO_GUIDE)
+    assert float(result["skipped"]) == 1.0 and float(result["bad"]) == 0.0  # a smaller scale might have helped
+    assert float(step.scale) == first / 2
+    for _ in range(3):
+        assert float(step(make_batch(), RATE, NO_GUIDE)["skipped"]) == 0.0
+    assert float(step.scale) == first
+    step.scale.assign(1.0)
+    assert float(step(make_batch(poison=True), RATE, NO_GUIDE)["bad"]) == 1.0
+
+
+@pytest.mark.parametrize("precision", ["float16", "bfloat16"])
+def test_half_precision_learns_as_full_precision_does(precision):
+    full, half = make_step(), make_step(mixed_precision=precision)
+    for _ in range(30):
+        one, other = full(make_batch(), RATE, NO_GUIDE), half(make_batch(), RATE, NO_GUIDE)
+    assert float(other["loss"]) == pytest.approx(float(one["loss"]), rel=0.1)
+    assert half.arrays()["weights"].dtype == np.float32
+
+
+def test_frozen_weights_stay_and_all_others_move():
+    step = make_step(freeze="text, decoder/convs/*")
+    before = {name: v.numpy().copy() for name, v in step.model.named_weights().items()}
+    for _ in range(6):  # blocks that start as the identity pass their gradient on only later
+        step(make_batch(), RATE, NO_GUIDE)
+    same = {name for name, v in step.model.named_weights().items() if np.array_equal(before[name], v.numpy())}
+    assert same == {name for name in before if name.startswith(("text/", "decoder/convs/"))}
+    with pytest.raises(UsageError, match=r"--freeze ears: .* the parts are speaker, text, prior, duration, decoder"):
+        make_step(freeze="ears")
+    with pytest.raises(UsageError, match="nothing is left to learn"):
+        make_step(freeze="*")
+
+
+def test_a_model_with_more_symbols_begins_with_what_the_smaller_one_knew():
+    small = make_step(12)
+    for _ in range(3):
+        small(make_batch(), RATE, NO_GUIDE)
+    large = make_step(15)
+    fresh = large.model.symbol_table.numpy()[12:].copy()
+    large.begin_from(small.arrays(), 12)
+    table = large.model.symbol_table.numpy()
+    with small.averaged():
+        for name, weight in small.model.named_weights().items():
+            grown = large.model.named_weights()[name].numpy()[: weight.shape[0]]
+            np.testing.assert_array_equal(grown, weight.numpy(), err_msg=name)
+    np.testing.assert_array_equal(table[12:], fresh)
+    assert float(large(make_batch(), RATE, NO_GUIDE)["skipped"]) == 0.0
+    with pytest.raises(UsageError, match="another size"):
+        large.begin_from(small.arrays(), 11)
+
+
+def test_restoring_without_the_optimizer_keeps_only_weights():
+    step, other = make_step(), make_step()
+    for _ in range(3):
+        step(make_batch(), RATE, NO_GUIDE)
+    other.restore(step.arrays(), optimizer=False)
+    np.testing.assert_array_equal(other.arrays()["weights"], step.arrays()["weights"])
+    assert int(other.count) == 0 and not any(v.numpy().any() for v in other.optimizer.variables[2:])
+
+
+def test_bad_steps_in_a_row_are_too_many_and_others_are_not(tmp_path):
+    bad = BadSteps(3)
+    bad.add(0, [True] * 4, [True, True, False, True])
+    assert not bad.too_many and bad.skipped == 4
+    bad.add(4, [True] * 2, [True, True])  # the row goes on over the end of a window
+    assert bad.too_many and bad.row == [3, 4, 5]
+    error = bad.dump(tmp_path, lambda number: [f"clip-{number}"])
+    assert "batches 3 to 5" in str(error) and "clip-5" in (tmp_path / "bad_batches.json").read_text()

@@ -7,8 +7,8 @@ Out: `metrics.jsonl` and TensorBoard events in the run folder; the same Metrics 
 import dataclasses
 import json
 import os
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Self
 
@@ -29,7 +29,7 @@ class Logbook:
 
     def __init__(self, folder: Path, show: Callable[[Event], None], resumed: int = 0):
         folder.mkdir(parents=True, exist_ok=True)
-        self._show, self._lost = show, 0
+        self._show, self._lost = show, set[str]()
         path = folder / "metrics.jsonl"
         _drop_torn_line(path)
         self._lines = path.open("a", encoding="utf-8")
@@ -43,11 +43,12 @@ class Logbook:
     def __exit__(self, *_error: object) -> None:
         with suppress(OSError):  # what stands in its buffer was already reported as lost
             self._lines.close()
-        self._board.close()
+        with suppress(tf.errors.OpError):
+            self._board.close()
 
     def record(self, metrics: Metrics) -> None:
         self._write({"kind": "train", **dataclasses.asdict(metrics)})
-        with self._board.as_default(step=metrics.step):
+        with self._board_at(metrics.step):
             for name, value in metrics.losses.items():
                 tf.summary.scalar(f"train/{name}", value)
             for name in ("learning_rate", "step_ms", "frames_per_second", "data_wait", "buffer_fill", "padding"):
@@ -56,7 +57,7 @@ class Logbook:
 
     def record_validation(self, validation: Validation) -> None:
         self._write({"kind": "validation", "step": validation.step, "losses": validation.losses})
-        with self._board.as_default(step=validation.step):
+        with self._board_at(validation.step):
             for name, value in validation.losses.items():
                 tf.summary.scalar(f"validation/{name}", value)
             for name in ("target", "spoken"):
@@ -66,7 +67,7 @@ class Logbook:
 
     def record_sample(self, sample: Sample) -> None:
         self._write({"kind": "sample", "step": sample.step, "folder": sample.folder})
-        with self._board.as_default(step=sample.step):
+        with self._board_at(sample.step):
             for number, wave in enumerate(sample.waves, 1):
                 tf.summary.audio(f"sample/{number}", wave[None, :, None], sample.rate)
         self._show(sample)
@@ -80,10 +81,20 @@ class Logbook:
             self._lines.write(json.dumps(line) + "\n")
             self._lines.flush()
         except OSError as error:
-            self._lost += 1
-            if self._lost == 1:
-                text = f"⚠️ metrics.jsonl cannot be written: {error.strerror}; lines are lost until it can"
-                self._show(Notice(line.get("step", 0), text))
+            self._tell_lost("metrics.jsonl", str(error.strerror), line.get("step", 0))
+
+    @contextmanager
+    def _board_at(self, step: int) -> Iterator[None]:
+        try:
+            with self._board.as_default(step=step):
+                yield
+        except tf.errors.OpError as error:
+            self._tell_lost("tensorboard", error.message.splitlines()[0].rsplit("; ", 1)[-1], step)
+
+    def _tell_lost(self, name: str, reason: str, step: int) -> None:
+        if name not in self._lost:
+            self._lost.add(name)
+            self._show(Notice(step, f"⚠️ {name} cannot be written: {reason}; what comes now is lost until it can"))
 
 
 def _drop_torn_line(path: Path) -> None:

@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 
 help:
 	@echo "make demo       train a small voice from nothing and hear it (about 15 minutes)"
-	@echo "make test       the tests (about eight minutes)"
+	@echo "make test       the tests (about twelve minutes)"
 	@echo "make test-slow  the long proofs   make bench  the measurements"
 	@echo "make lint       ruff and mypy     make lock   renew requirements.lock"
 
@@ -25,7 +25,7 @@ demo: install
 
 test: install
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
-	$(BIN)/pytest --durations=8
+	$(BIN)/pytest -n 2 --dist loadfile --durations=8
 
 test-slow: install
 	$(BIN)/pytest -m slow --durations=8
@@ -35,6 +35,7 @@ bench: install $(VENV)-bench/.ready
 	$(BIN)/python benchmarks/alignment.py
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python benchmarks/overlap.py
+	$(BIN)/python benchmarks/watching.py
 	$(BIN)/python benchmarks/data.py --torch-python $(VENV)-bench/bin/python
 
 # PyTorch is the yardstick of benchmarks/data.py and nothing else; it lives apart.

@@ -18,10 +18,11 @@ TRIES = 3  # failures in a row that end the run
 
 
 class Saver:
-    """Writes into one run folder."""
+    """Writes into one run folder; `step` is the last one that it was given."""
 
-    def __init__(self, run: Path, keep: int, aside: Aside[Event]):
-        self._run, self._keep, self._aside = run, keep, aside
+    def __init__(self, run: Path, keep: int, aside: Aside[Event], step: int):
+        self.run, self.step = run, step
+        self._keep, self._aside = keep, aside
         self._failures: list[str] = []
 
     def save(self, checkpoint: Checkpoint, best: bool) -> None:
@@ -32,6 +33,7 @@ class Saver:
         """
         if len(self._failures) >= TRIES:
             raise RunError(f"{self._failures[-1]} ({TRIES} tries in a row); make room and --resume")
+        self.step = checkpoint.state["step"]
         self._aside.do(partial(self._write, checkpoint, best))
 
     def require_saved(self) -> None:
@@ -47,12 +49,12 @@ class Saver:
         step = checkpoint.state["step"]
         if not np.isfinite(checkpoint.arrays["weights"]).all():
             self._failures += [
-                f"the weights are no longer numbers at step {step}; earlier checkpoints in {self._run} are kept: "
+                f"the weights are no longer numbers at step {step}; earlier checkpoints in {self.run} are kept: "
                 "resume from one with a lower --lr"
             ] * TRIES
             return None
         try:
-            write_checkpoint(self._run, checkpoint, self._keep, best)
+            write_checkpoint(self.run, checkpoint, self._keep, best)
         except RunError as error:
             self._failures.append(str(error))
             return Notice(step, f"⚠️ {error}; training goes on and tries again at the next one")

@@ -9,7 +9,7 @@ import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -189,15 +189,17 @@ class XTTSTrainer:
             self._feed(
                 self.train_set, clock, self.batches_done, config.epochs, note=logbook.record_event, stop=stop
             ) as feed,
+            ExitStack() as stack,
         ):
-            saver, sampler = Saver(run, config.keep, aside), self._make_sampler(run)
+            saver, sampler = Saver(run, config.keep, aside, self.steps_done), self._make_sampler(run)
             if sampler:
                 aside.do(sampler.warm_up)
             if self.devices.pipeline == "split":
                 seconds = feed.wait_until_primed(self.config.data.model_start_delay)
                 if not stop.is_set():
                     logbook.record_event(Primed(seconds, feed.ready))
-            pace, saved = Pace(clock, self.seconds_done), self.steps_done
+            pace = Pace(clock, self.seconds_done)
+            stack.enter_context(self._saved_in_the_end(saver, logbook, aside))
             for batch in self._flat_start_first(iter(feed), stop):
                 begin = time.perf_counter()
                 rate = learning_rate(config, self.steps_done, self.progress(pace.seconds))
@@ -217,7 +219,6 @@ class XTTSTrainer:
                     last = last or 0 < config.early_stop <= self.validations_since_best
                 if self.steps_done % config.save_every == 0 or improved or last:
                     saver.save(self._checkpoint(), best=improved or self.val_set is None)
-                    saved = self.steps_done
                 if sampler and self.steps_done % config.sample_every == 0:
                     sampler.begin(self.steps_done, self.step.average, aside)
                 self._tell(logbook, aside.take_reports())
@@ -226,13 +227,25 @@ class XTTSTrainer:
                     logbook.record_event(self._summary(pace))
                 if last:
                     break
-            if saved < self.steps_done:  # stopped while it waited for data
-                saver.save(self._checkpoint(), best=False)
-            self._tell(logbook, aside.finish())
-            saver.require_saved()
         if self.bad_steps.too_many:
             raise self.bad_steps.dump(run, self.train_set.names)
         return self._summary(pace)
+
+    @contextmanager
+    def _saved_in_the_end(self, saver: Saver, logbook: Logbook, aside: Aside[Event]) -> Iterator[None]:
+        """Whatever ends the block, a stage that failed too, what was learned is on the disk."""
+        try:
+            yield
+        except RunError:
+            if saver.step < self.steps_done:
+                saver.save(self._checkpoint(), best=False)
+                self._notices.append(f"💾 saved before the run ends: {saver.run / 'latest'}")
+            self._tell(logbook, aside.finish())
+            raise
+        if saver.step < self.steps_done:  # stopped while it waited for data
+            saver.save(self._checkpoint(), best=False)
+        self._tell(logbook, aside.finish())
+        saver.require_saved()
 
     def _take_step(self, batch: Batch, rate: float) -> dict[str, tf.Tensor]:
         """One optimizer step; where memory runs out and `auto_batch` allows it, in smaller parts."""

@@ -1,10 +1,14 @@
 """Proofs that take minutes (`make test-slow`)."""
 
+import subprocess
+import sys
+
 import pytest
 
 from myxtts.demo.corpus import make_corpus
 from myxtts.demo.demo import demo_config
 from myxtts.training.trainer import XTTSTrainer
+from tests.interruptions import interrupt_again_and_again
 
 
 @pytest.mark.slow
@@ -16,3 +20,13 @@ def test_four_minutes_teach_the_tiny_model_durations_and_sounds(tmp_path):
     XTTSTrainer(config).train(lambda event: validations.append(event) if hasattr(event, "path") else None)
     losses = validations[-1].losses
     assert losses["mel"] < 0.45 and losses["duration"] < 0.25, losses
+
+
+@pytest.mark.slow
+def test_thirty_interruptions_change_no_weight(corpus, tiny_yaml, tmp_path):
+    interrupt_again_and_again(corpus, tiny_yaml, tmp_path, times=30, steps=400, seed=2)
+
+
+@pytest.mark.slow
+def test_half_an_hour_on_two_devices_grows_nothing():
+    subprocess.run([sys.executable, "benchmarks/soak.py"], check=True)

@@ -108,7 +108,7 @@ def test_a_source_that_stalls_or_a_step_that_fails_ends_the_run(corpus, tiny_yam
     give = trainer.train_set.batches
 
     def hang(number):
-        time.sleep(5.0 if number == 7 else 0.0)
+        time.sleep(2.0 if number == 7 else 0.0)
         return number
 
     def slowly(start, epochs, shuffle):

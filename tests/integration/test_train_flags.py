@@ -1,0 +1,166 @@
+"""Every flag of `train` has an effect: shown here, or by the test that is named."""
+
+import importlib
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from myxtts.cli.parser import make_parser
+from myxtts.cli.train import _configure
+from myxtts.errors import RunError
+from myxtts.pipeline.clock import StageClock
+from myxtts.training.optimizer import learning_rate
+from myxtts.training.trainer import XTTSTrainer
+from tests.synthetic import make_hums
+
+ELSEWHERE = {  # module under tests : function
+    "--config": "unit.test_config:test_flags_win_over_yaml_and_yaml_over_defaults",
+    "--reference-gain-db": "unit.test_pipeline:test_references_have_a_level_of_their_own_and_the_target_keeps_its",
+    "--model-start-delay": "unit.test_pipeline:test_a_primed_feed_has_waited_and_is_full",
+    "--stall-timeout": "integration.test_training:test_a_source_that_stalls_or_a_step_that_fails_ends_the_run",
+    "--enable-memory-isolation": "unit.test_devices:test_memory_grows_unless_each_gpu_has_its_limit",
+    "--data-gpu-memory": "unit.test_devices:test_memory_grows_unless_each_gpu_has_its_limit",
+    "--model-gpu-memory": "unit.test_devices:test_memory_grows_unless_each_gpu_has_its_limit",
+    "--mixed-precision": "integration.test_left_alone:test_bfloat16_trains_and_float16_wants_a_gpu",
+    "--grad-accum": "integration.test_left_alone:test_parts_of_a_batch_train_as_the_whole_batch_does",
+    "--auto-batch": "integration.test_left_alone:test_auto_batch_halves_until_it_fits_and_changes_no_result",
+    "--max-bad-steps": "integration.test_left_alone:test_too_many_poisoned_batches_end_the_run_with_their_clips",
+    "--early-stop": "integration.test_left_alone:test_early_stopping_counts_validations",
+    "--sample-every": "integration.test_left_alone:test_samples_are_spoken_beside_the_loop",
+    "--init-from": "integration.test_left_alone:test_fine_tuning_starts_from_the_averaged_weights_and_grows",
+    "--reset-optimizer": "integration.test_left_alone:test_resuming_can_forget_the_optimizer",
+    "--freeze": "unit.test_step:test_frozen_weights_stay_and_all_others_move",
+    "--resume": "integration.test_training:test_a_stopped_run_saves_and_the_command_resumes_it_with_its_own_settings",
+    "--checkpoint-dir": "integration.test_training:test_a_run_folder_is_not_overwritten",
+    "--log-every": "integration.test_training:test_traces_equal_bucket_shapes_and_everything_is_logged",
+    "--val-every": "integration.test_training:test_traces_equal_bucket_shapes_and_everything_is_logged",
+    "--save-every": "integration.test_training:test_a_resumed_run_ends_with_the_same_weights",
+    "--keep": "unit.test_checkpoint:test_rotation_keeps_the_newest_and_the_best",
+}
+
+HERE = {
+    "--train-data", "--val-data", "--batch-size", "--buffer-size", "--num-workers", "--language", "--front-end",
+    "--cache-dir", "--min-seconds", "--max-seconds", "--min-clips", "--enable-static-shapes", "--disable-static-shapes",
+    "--pipeline", "--virtual-devices", "--data-gpu", "--model-gpu", "--prefetch", "--model-size", "--lr", "--seed",
+    "--xla", "--epochs", "--max-steps", "--max-minutes",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def hums(tmp_path_factory) -> Path:
+    return make_hums(tmp_path_factory.mktemp("flags") / "hums", 24)
+
+
+@pytest.fixture(scope="module")
+def make(hums, tiny_yaml, tmp_path_factory):
+    """A trainer from the words of a command line; the same words give the same one."""
+    home, made = tmp_path_factory.mktemp("flag-runs"), {}
+
+    def trainer(*words: object) -> XTTSTrainer:
+        key = tuple(map(str, words))
+        assert {word for word in key if word.startswith("--")} <= HERE
+        if key not in made:
+            usual = ["--train-data", hums, "--config", tiny_yaml, "--cache-dir", home / "cache"]
+            options = make_parser().parse_args(["train", *map(str, usual), *key])
+            made[key] = XTTSTrainer(_configure(options, None)[0])
+        return made[key]
+
+    return trainer
+
+
+def loaded_ahead(trainer: XTTSTrainer, monkeypatch) -> int:
+    """Batches that the host makes while nobody takes a second one."""
+    assemble, count = trainer.train_set.assemble, []
+
+    def counted(*arguments):
+        count.append(1)
+        return assemble(*arguments)
+
+    monkeypatch.setattr(trainer.train_set, "assemble", counted)
+    batches = iter(trainer.train_set.batches())
+    next(batches)
+    time.sleep(1.5)
+    return len(count)
+
+
+def at_once(trainer: XTTSTrainer, monkeypatch) -> int:
+    """How many threads make batches at the same time."""
+    assemble, busy, most, lock = trainer.train_set.assemble, [0], [0], threading.Lock()
+
+    def watched(*arguments):
+        with lock:
+            busy[0] += 1
+            most[0] = max(most[0], busy[0])
+        time.sleep(0.1)
+        with lock:
+            busy[0] -= 1
+        return assemble(*arguments)
+
+    monkeypatch.setattr(trainer.train_set, "assemble", watched)
+    for _ in trainer.train_set.batches(epochs=1):
+        pass
+    return most[0]
+
+
+def test_data_flags(make, hums, tmp_path, monkeypatch):
+    plain = make()
+    assert plain.pack.seconds > 40 and make("--train-data", make_hums(tmp_path / "few", 6)).pack.seconds < 15
+    assert len(make("--val-data", make_hums(tmp_path / "val", 3)).val_set.clips) == 3
+    assert {bucket.shape.batch_size for bucket in make("--batch-size", 2).train_set.buckets} == {2}
+    assert loaded_ahead(make("--buffer-size", 2), monkeypatch) < loaded_ahead(make("--buffer-size", 9), monkeypatch)
+    assert at_once(make("--num-workers", 1), monkeypatch) == 1 < at_once(make("--num-workers", 3), monkeypatch)
+    assert make("--language", "de").tokenizer.languages == ("de",)
+    assert make("--front-end", "characters").tokenizer.front_end == "characters"
+    make("--cache-dir", tmp_path / "elsewhere")
+    assert any((tmp_path / "elsewhere").iterdir())
+    assert len(make("--min-seconds", 2).pack) < len(plain.pack) > len(make("--max-seconds", 2).pack)
+    with pytest.raises(RunError, match="at least 99 are needed"):
+        make("--min-clips", 99)
+
+
+def test_shape_flags(make):
+    def frames(trainer: XTTSTrainer) -> set[int]:
+        return {batch.waves.shape[1] for batch in trainer.train_set.batches(epochs=1)}
+
+    shapes = len(make().train_set.buckets)
+    assert len(frames(make("--enable-static-shapes"))) == shapes < len(frames(make("--disable-static-shapes")))
+
+
+def test_device_flags(make):
+    assert make("--pipeline", "sequential").devices.pipeline == "sequential"
+    two = make("--virtual-devices", 2, "--data-gpu", 1, "--model-gpu", 0).devices
+    assert (two.data_device, two.model_device, two.pipeline) == ("/CPU:1", "/CPU:0", "split")
+    one = make("--virtual-devices", 2, "--data-gpu", "none", "--model-gpu", "none").devices
+    assert not one.two_devices
+    for slots in (1, 2):
+        trainer = make("--prefetch", slots)
+        assert trainer._feed(trainer.train_set, StageClock()).slots == slots
+
+
+def test_model_and_optimisation_flags(make):
+    tiny, small = make(), make("--model-size", "small")
+    assert small.model.count_params() > tiny.model.count_params()
+    assert learning_rate(make("--lr", 1e-4).config.training, 500, 0.0) < learning_rate(tiny.config.training, 500, 0.0)
+    seeded = make("--seed", 7)
+    assert seeded.step.arrays()["weights"].std() != tiny.step.arrays()["weights"].std()
+    assert seeded.train_set.names(0) != tiny.train_set.names(0) or seeded.train_set.names(1) != tiny.train_set.names(1)
+    assert make("--xla").step._gradient._jit_compile and not tiny.step._gradient._jit_compile
+
+
+def test_limits(make):
+    epochs, steps, minutes = make("--epochs", 2), make("--max-steps", 10), make("--max-minutes", 3)
+    assert make().progress(180.0) < 0.01 and minutes.progress(180.0) == 1.0
+    epochs.batches_done, steps.steps_done = 2 * epochs.train_set.batches_per_epoch, 10
+    assert epochs.progress(0.0) == steps.progress(0.0) == 1.0
+
+
+def test_no_flag_is_without_a_test():
+    parser = make_parser()
+    train = next(a for a in parser._actions if a.dest == "command").choices["train"]
+    flags = {flag for action in train._actions for flag in action.option_strings if flag.startswith("--")} - {"--help"}
+    assert flags == HERE | set(ELSEWHERE)
+    for name in ELSEWHERE.values():
+        module, function = name.split(":")
+        assert callable(getattr(importlib.import_module(f"tests.{module}"), function)), name

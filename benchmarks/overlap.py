@@ -1,15 +1,15 @@
 """What overlap is worth: the real feed and the real step on two parts of the CPU of one core each.
 
 Prints, for three ratios of preparing (A) to training (B) and for an A that varies, the time a step takes in each
-mode. Every round measures both stages alone and all modes in turn; the figures are medians over the rounds, the ratio
-to the slower stage is taken within each round, because a shared machine drifts. Exits 1 when split takes more than
-1.05 times the slower stage (1.15 where A varies), when buffered on one device is slower than sequential, or when step
-times vary by more than 20 %.
+mode. Every round measures both stages alone and all modes in turn, each by the median of its batches (the mean where A
+varies); the figures are medians over the rounds, and the ratio to the slower stage is taken within each round, because
+a shared machine drifts. Exits 1 when split takes more than 1.05 times the slower stage (1.15 where A varies), when
+buffered on one device is slower than sequential, or when step times vary by more than 20 %.
 
 Both stages are compiled by XLA here, so each keeps one core busy and no more. This proves order and overlap; transfer
 between real cards is not measured.
 
-    python benchmarks/overlap.py [--rounds 7] [--batches 16]
+    python benchmarks/overlap.py [--rounds 9] [--batches 8]
 """
 
 import argparse
@@ -102,8 +102,8 @@ class Bench:
                 ends.append(time.perf_counter())
         return list(np.diff(ends[WARM - 1 :]))
 
-    def alone(self, prepare: list[int]) -> tuple[float, float]:
-        """Mean seconds of each stage by itself: A with loading and transfer, B on a ready batch."""
+    def alone(self, prepare: list[int]) -> tuple[list[float], list[float]]:
+        """Seconds of each stage by itself for each batch: A with loading and transfer, B on a ready batch."""
         self._featurizer.repeats = prepare
         with Feed(
             Repeated(self._batches + WARM), self._featurizer, replace(PLAN, pipeline="sequential"), StageClock()
@@ -111,33 +111,35 @@ class Bench:
             source = iter(feed)
             for _ in range(WARM):
                 batch = next(source)
-            begin = time.perf_counter()
+            ends = [time.perf_counter()]
             for batch in source:
                 batch.mel.numpy()
-            first = (time.perf_counter() - begin) / self._batches
-        begin = time.perf_counter()
+                ends.append(time.perf_counter())
+        prepared, ends = list(np.diff(ends)), [time.perf_counter()]
         for _ in range(self._batches):
             self.train(batch)
-        return first, (time.perf_counter() - begin) / self._batches
+            ends.append(time.perf_counter())
+        return prepared, list(np.diff(ends))
 
     def round(self, prepare: list[int]) -> dict[str, float]:
         """Every measurement once."""
-        a, b = self.alone(prepare)
+        middle = np.median if len(prepare) == 1 else np.mean
+        a, b = (float(middle(found)) for found in self.alone(prepare))
         times = {mode: self.run(mode, prepare) for mode in ("sequential", "buffered", "split")}
-        means = {mode: float(np.mean(found)) for mode, found in times.items()}
-        variation = float(np.std(times["split"])) / means["split"]
-        return {"a": a, "b": b, **means, "ratio": means["split"] / max(a, b), "variation": variation}
+        middles = {mode: float(middle(found)) for mode, found in times.items()}
+        variation = float(np.std(times["split"]) / np.mean(times["split"]))
+        return {"a": a, "b": b, **middles, "ratio": middles["split"] / max(a, b), "variation": variation}
 
 
 def main() -> int:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--batches", type=int, default=16)
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--batches", type=int, default=8)
     options = parser.parse_args()
     bench = Bench(options.batches)
     bench.alone([4])  # compiles
     one, step = bench.alone([20])
-    unit = max(3, round(step / (one / 20)))  # preparations that take as long as one step
+    unit = max(3, round(20 * np.median(step) / np.median(one)))  # preparations that take as long as one step
     spread = np.random.default_rng(1).uniform(1 - 3**0.5 / 2, 1 + 3**0.5 / 2, 64)  # deviation 50 % of the mean
     scenarios = {
         "A:B about 1:1": ([unit], LIMIT),

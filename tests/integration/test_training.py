@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -101,14 +102,14 @@ def test_a_signal_ends_a_run_on_two_devices_and_saves(corpus, tiny_yaml, tmp_pat
 
 
 def test_a_source_that_stalls_or_a_step_that_fails_ends_the_run(corpus, tiny_yaml, tmp_path, monkeypatch):
-    config = config_for(tiny_yaml, corpus, tmp_path, **{"data.stall_timeout": 0.3, "training.max_steps": 40})
+    config = config_for(tiny_yaml, corpus, tmp_path, **{"data.stall_timeout": 1.5, "training.max_steps": 40})
     trainer = XTTSTrainer(config)
     for batch in trainer.train_set.batches(epochs=1):
         trainer.featurizer(batch, tf.constant([0, 0]))  # compiled: only the source is slow
     give = trainer.train_set.batches
 
     def hang(number):
-        time.sleep(2.0 if number == 7 else 0.0)
+        time.sleep(4.0 if number == 7 else 0.0)
         return number
 
     def slowly(start, epochs, shuffle):
@@ -116,9 +117,10 @@ def test_a_source_that_stalls_or_a_step_that_fails_ends_the_run(corpus, tiny_yam
         return tf.data.Dataset.zip(give(start, epochs, shuffle), numbers).map(lambda batch, _: batch)
 
     monkeypatch.setattr(trainer.train_set, "batches", slowly)
-    with pytest.raises(RunError, match=r"load has given nothing for 0.3 s .*--stall-timeout"):
+    with pytest.raises(RunError, match=r"load has given nothing for 1.5 s .*--stall-timeout"):
         trainer.train()
     monkeypatch.setattr(trainer.train_set, "batches", give)
+    trainer.config = replace(config, data=replace(config.data, stall_timeout=60.0))
     original = type(trainer.step).__call__
 
     def break_down(step, *arguments):

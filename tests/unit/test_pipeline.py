@@ -200,8 +200,8 @@ def test_a_stalled_source_is_reported_and_not_waited_for():
     featurizer(raw_batch(64), tf.constant([0, 0]))  # compiling takes its time too
     begin = time.perf_counter()
     with (
-        pytest.raises(RunError, match=r"load has given nothing for 0.5 s \(batch 2, clips clip-2-0"),
-        Feed(Repeated(9, pause_at=2), featurizer, plan(), StageClock(), stall_seconds=0.5) as feed,
+        pytest.raises(RunError, match=r"load has given nothing for 1 s \(batch 2, clips clip-2-0"),
+        Feed(Repeated(9, pause_at=2), featurizer, plan(), StageClock(), stall_seconds=1.0) as feed,
     ):
         list(feed)
     assert time.perf_counter() - begin < 10
@@ -210,13 +210,13 @@ def test_a_stalled_source_is_reported_and_not_waited_for():
 def test_without_overlap_a_batch_is_begun_when_it_is_asked_for_and_a_stall_is_reported_too():
     featurizer = Featurizer(CONFIG)
     featurizer(raw_batch(64), tf.constant([0, 0]))
-    with Feed(Repeated(9, pause_at=2), featurizer, plan("sequential"), StageClock(), stall_seconds=0.5) as feed:
+    with Feed(Repeated(9, pause_at=2), featurizer, plan("sequential"), StageClock(), stall_seconds=1.0) as feed:
         batches = iter(feed)
         next(batches)
         time.sleep(0.5)
         assert feed.ready == 0
         next(batches)
-        with pytest.raises(RunError, match=r"load has given nothing for 0.5 s \(batch 2,"):
+        with pytest.raises(RunError, match=r"load has given nothing for 1 s \(batch 2,"):
             next(batches)
 
 

@@ -292,8 +292,8 @@ def test_the_bound_depends_on_the_batch_size():
 def test_a_change_of_the_buffer_is_reported_with_its_reason():
     changes = []
     with Feed(
-        Repeated(60), Featurizer(CONFIG), plan(), StageClock(), resized=lambda slots, why: changes.append((slots, why))
+        Repeated(110), Featurizer(CONFIG), plan(), StageClock(), resized=lambda slots, why: changes.append((slots, why))
     ) as feed:
         for _ in feed:
-            time.sleep(0.06)
+            time.sleep(0.05)
     assert changes and changes[0][0] == 2 and "always ready" in changes[0][1]

@@ -193,7 +193,7 @@ def _has_listed_devices() -> bool:
         return False
     from tensorflow.python.eager import context
 
-    return context.context()._initialized or getattr(context.context(), "_physical_devices", None) is not None
+    return _has_started() or getattr(context.context(), "_physical_devices", None) is not None
 
 
 # TensorFlow itself
@@ -289,7 +289,7 @@ def best_device(wanted: str | None = None) -> str:
 
 def _split_cpu(tf: ModuleType, count: int) -> None:
     """Makes `count` devices of the CPU, each with its share of the cores."""
-    if len(tf.config.list_logical_devices("CPU") if _has_started(tf) else []) == count:
+    if len(tf.config.list_logical_devices("CPU") if _has_started() else []) == count:
         return
     cpu = tf.config.list_physical_devices("CPU")[0]
     try:
@@ -301,7 +301,7 @@ def _split_cpu(tf: ModuleType, count: int) -> None:
         ) from None
 
 
-def _has_started(tf: ModuleType) -> bool:
+def _has_started() -> bool:
     from tensorflow.python.eager import context  # no public name tells it
 
     return context.context()._initialized

@@ -19,7 +19,7 @@ from myxtts.config.load import SAVED
 from myxtts.data.cache import require_clips
 from myxtts.devices import plan_devices, select_gpus
 from myxtts.errors import RunError, UsageError
-from myxtts.training.checkpoint import find_checkpoint, is_in_use
+from myxtts.training.checkpoint import find_checkpoint, refuse_if_in_use
 
 
 def run(options: argparse.Namespace) -> int:
@@ -42,8 +42,7 @@ def run(options: argparse.Namespace) -> int:
             raise UsageError(f"{run_folder} holds another run than {resume}; choose another --checkpoint-dir")
     if run_folder.exists() and not run_folder.is_dir():
         raise UsageError(f"{run_folder} is a file; choose another --checkpoint-dir")
-    if is_in_use(run_folder):
-        raise UsageError(f"another trainer is at work in {run_folder}; wait for it or choose another --checkpoint-dir")
+    refuse_if_in_use(run_folder)
     select_gpus(config.data)
     console = Console()
 

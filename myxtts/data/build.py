@@ -27,6 +27,7 @@ from myxtts.data.pack import AUDIO, CLIPS, FORMAT, INDEX, RECORD, REJECTED, UNIT
 from myxtts.data.parallel import map_in_order
 from myxtts.data.report import some
 from myxtts.errors import RunError
+from myxtts.files import sync
 
 JOURNAL = "journal.jsonl"
 SYNC_SECONDS = 0.5  # work that a kill may cost
@@ -64,7 +65,7 @@ def build_pack(
         if target.exists():  # without an index: not a pack
             shutil.rmtree(target)
         unfinished.rename(target)
-        _sync(target.parent)
+        sync(target.parent)
     except OSError:
         shutil.rmtree(unfinished, ignore_errors=True)
         raise
@@ -107,7 +108,7 @@ class _Journal:
     def __exit__(self, kind: type[BaseException] | None, *_error: object) -> None:
         try:
             if kind is None or not issubclass(kind, OSError):  # an interruption keeps what is done
-                self._sync()
+                self.sync()
         finally:
             self._audio.close()
             self._log.close()
@@ -132,9 +133,9 @@ class _Journal:
         self._lines.append(json.dumps(line) + "\n")
         self.done += 1
         if time.monotonic() - self._synced > SYNC_SECONDS:
-            self._sync()
+            self.sync()
 
-    def _sync(self) -> None:
+    def sync(self) -> None:
         self._audio.flush()
         os.fsync(self._audio.fileno())
         self._log.write("".join(self._lines).encode())
@@ -202,7 +203,7 @@ def _write_index(
     }
     (folder / INDEX).write_text(json.dumps(index, ensure_ascii=False, indent=1), encoding="utf-8")
     for name in (AUDIO, CLIPS, UNITS, WORDS, REJECTED, INDEX, "."):
-        _sync(folder / name)
+        sync(folder / name)
 
 
 def _same_recordings(rows: Sequence[Entry | Rejection], prints: Sequence[Fingerprint], good: set[str]) -> Iterator[str]:
@@ -223,11 +224,3 @@ def _same_texts(texts: Counter[str], count: int) -> Iterator[str]:
 
 def _clips(count: int) -> str:
     return "1 clip is" if count == 1 else f"{count} clips are"
-
-
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

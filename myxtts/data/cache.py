@@ -20,7 +20,7 @@ from myxtts.data.fingerprint import Fingerprint, Fingerprints
 from myxtts.data.manifest import Entry, Rejection, read_manifest
 from myxtts.data.pack import FORMAT, INDEX, Pack, open_pack
 from myxtts.errors import RunError, UsageError
-from myxtts.locks import lock
+from myxtts.files import lock
 from myxtts.text.tokenizer import Tokenizer
 
 Progress = Callable[[str, int, int], None]  # what is done, how many of them, of how many

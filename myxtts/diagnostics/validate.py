@@ -17,7 +17,17 @@ import soundfile
 
 from myxtts.config.config import DataConfig, XTTSConfig
 from myxtts.config.load import build
-from myxtts.devices import VISIBLE, DevicePlan, find_gpus, import_tensorflow, plan_devices, require_on, select_gpus
+from myxtts.devices import (
+    VISIBLE,
+    DevicePlan,
+    best_device,
+    find_gpus,
+    import_tensorflow,
+    move,
+    plan_devices,
+    require_on,
+    select_gpus,
+)  # fmt: skip
 from myxtts.errors import RunError, UsageError
 
 BATCHES = 3
@@ -109,14 +119,8 @@ class _Validation:
             return f"data {plan.data_label}, model {plan.model_label}"
 
         def visible() -> str:
-            tf, plan = import_tensorflow(), self._plan
-            names = [device.name for device in tf.config.list_logical_devices()]
-            for wanted in (plan.data_device, plan.model_device):
-                if not any(name.endswith(wanted.strip("/")) for name in names):
-                    raise RunError(f"{wanted} is not among TensorFlow's devices {', '.join(names)}")
-            return f"{plan.data_device} and {plan.model_device}" + (
-                "" if self._virtual else f" ({VISIBLE}={os.environ[VISIBLE]})"
-            )
+            data, model = (best_device(name) for name in (self._plan.data_device, self._plan.model_device))
+            return f"{data} and {model}" + ("" if self._virtual else f" ({VISIBLE}={os.environ[VISIBLE]})")
 
         def memory() -> str:
             tf = import_tensorflow()
@@ -196,10 +200,8 @@ class _Validation:
             require_on(self._plan.data_device, {"tensor": self._found["data"]}, "data")
             return f"{content.nbytes / 2**20:.1f} MB on {self._plan.data_device}"
 
-        def move() -> str:
-            tf = import_tensorflow()
-            with tf.device(self._plan.model_device):
-                self._found["moved"] = tf.identity(self._found["data"])
+        def transfer() -> str:
+            self._found["moved"] = move(self._found["data"], self._plan.model_device)
             require_on(self._plan.model_device, {"tensor": self._found["moved"]}, "data")
             return f"on {self._plan.model_device}"
 
@@ -210,7 +212,7 @@ class _Validation:
 
         return [
             ("Created on the data device", create),
-            ("Transferred to the model device", move),
+            ("Transferred to the model device", transfer),
             ("Contents equal", compare),
         ]
 

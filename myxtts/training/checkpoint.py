@@ -7,7 +7,6 @@ Out: `RUN/step-00000500/` with `arrays.npz`, `config.yaml`, `symbols.json`, `voi
 
 import dataclasses
 import json
-import os
 import re
 import shutil
 import zipfile
@@ -22,7 +21,7 @@ import numpy as np
 from myxtts.config.config import XTTSConfig
 from myxtts.config.load import load, save
 from myxtts.errors import RunError, UsageError
-from myxtts.locks import lock
+from myxtts.files import lock, sync
 from myxtts.text.tokenizer import Tokenizer
 
 FORMAT = 1
@@ -68,13 +67,13 @@ def write_checkpoint(run: Path, checkpoint: Checkpoint, keep: int, best: bool) -
         state = {"format": FORMAT, "sizes": sizes, "speakers": list(checkpoint.voices), **checkpoint.state}
         (partial / "state.json").write_text(json.dumps(state), encoding="utf-8")
         for file in (*partial.iterdir(), partial):
-            _sync(file)
+            sync(file)
         partial.rename(target)
-        _sync(run)
+        sync(run)
         _point(run / "latest", name)
         if best:
             _point(run / "best", name)
-        _sync(run)
+        sync(run)
         _rotate(run, keep)
     except OSError as error:
         shutil.rmtree(partial, ignore_errors=True)
@@ -90,14 +89,6 @@ def _free_name(run: Path, step: int) -> str:
     return next(name for name in names if not (run / name).exists())
 
 
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
 @contextmanager
 def locked_run(run: Path) -> Iterator[None]:
     """Keeps a run folder for one trainer and clears away what a killed one left half-written.
@@ -108,7 +99,7 @@ def locked_run(run: Path) -> Iterator[None]:
     run.mkdir(parents=True, exist_ok=True)
     with lock(run / LOCK, None) as ours:
         if not ours:
-            raise UsageError(f"another trainer is at work in {run}; wait for it or choose another --checkpoint-dir")
+            raise _in_use(run)
         for partial in run.glob(".step-*.part"):
             shutil.rmtree(partial)
         yield
@@ -130,12 +121,20 @@ def _rotate(run: Path, keep: int) -> None:
             shutil.rmtree(path)
 
 
-def is_in_use(run: Path) -> bool:
-    """Whether a trainer is at work in a run folder right now."""
-    if not (run / LOCK).exists():
-        return False
-    with lock(run / LOCK, None) as ours:
-        return not ours
+def refuse_if_in_use(run: Path) -> None:
+    """Tells at once what `locked_run` would tell later.
+
+    Raises:
+        UsageError: another trainer has it.
+    """
+    if (run / LOCK).exists():
+        with lock(run / LOCK, None) as ours:
+            if not ours:
+                raise _in_use(run)
+
+
+def _in_use(run: Path) -> UsageError:
+    return UsageError(f"another trainer is at work in {run}; wait for it or choose another --checkpoint-dir")
 
 
 def find_checkpoint(path: Path, prefer: tuple[str, ...] = ("best", "latest")) -> Path:

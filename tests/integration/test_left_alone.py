@@ -21,6 +21,7 @@ from myxtts.pipeline.feed import Feed
 from myxtts.training.checkpoint import locked_run, read_checkpoint
 from myxtts.training.metrics import Metrics, Notice, Sample, Summary, Validation
 from myxtts.training.trainer import XTTSTrainer
+from tests.interruptions import interrupt_again_and_again
 
 
 @pytest.fixture
@@ -285,12 +286,8 @@ def test_bfloat16_trains_and_float16_wants_a_gpu(make_trainer):
         make_trainer("half", mixed_precision="float16")
 
 
-def test_interrupted_runs_end_with_the_weights_of_an_undisturbed_one(
-    make_trainer, tiny_yaml, corpus, tmp_path, tmp_path_factory
-):
+def test_interrupted_runs_end_with_the_weights_of_an_undisturbed_one(tiny_yaml, corpus, tmp_path):
     """Two interruptions here; `make test-slow` has thirty."""
-    from tests.interruptions import interrupt_again_and_again
-
     interrupt_again_and_again(corpus, tiny_yaml, tmp_path, times=2, steps=30, seed=1)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import myxtts
 
 ROOMS = [
-    "errors", "locks", "config", "devices", "batch", "text", "audio", "data", "pipeline", "models", "training",
+    "errors", "files", "config", "devices", "batch", "text", "audio", "data", "pipeline", "models", "training",
     "inference", "diagnostics", "demo", "utils", "cli", "__main__",
 ]  # fmt: skip
 

@@ -1,7 +1,7 @@
-"""One process at a time: a lock on a file that ends with the process that holds it.
+"""Files that survive a kill: a lock that ends with the process that holds it, and content that is on the disk.
 
-In: the path of a lock file.
-Out: whether it is held.
+In: the path of a lock file, or of what was written.
+Out: whether the lock is held.
 """
 
 import fcntl
@@ -34,3 +34,12 @@ def lock(path: Path, waiting: Callable[[], None] | None) -> Iterator[bool]:
             return
         finally:
             os.close(handle)
+
+
+def sync(path: Path) -> None:
+    """Returns when a file's content, or a folder's list of names, is on the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -13,6 +13,7 @@ _COLOURS = np.array([[8, 8, 32], [66, 20, 110], [140, 35, 105], [210, 70, 65], [
 
 def colour(matrix: np.ndarray, scale: int = 1) -> np.ndarray:
     """Lowest value darkest; each value becomes `scale` x `scale` pixels; the first row is at the bottom."""
+    matrix = np.nan_to_num(matrix, posinf=0.0, neginf=0.0)  # what is no number has no colour
     low, high = float(matrix.min()), float(matrix.max())
     level = (matrix[::-1] - low) / max(high - low, 1e-6) * (len(_COLOURS) - 1)
     channels = [np.interp(level, np.arange(len(_COLOURS)), _COLOURS[:, c]) for c in range(3)]

@@ -19,29 +19,35 @@ from myxtts.config.load import SAVED
 from myxtts.data.cache import require_clips
 from myxtts.devices import plan_devices, select_gpus
 from myxtts.errors import RunError, UsageError
-from myxtts.training.checkpoint import find_checkpoint, refuse_if_in_use
+from myxtts.training.checkpoint import find_checkpoint, list_checkpoints, refuse_if_in_use
 
 
 def run(options: argparse.Namespace) -> int:
     """Prepares the data where needed, trains, reports."""
     resume = _find_resumed(options)
+    signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # there is nothing to report before the first step
     if options.reset_optimizer and resume is None:
         raise UsageError("--reset-optimizer goes with --resume; a new run starts with a fresh optimizer anyway")
     config, origin = _configure(options, resume)
+    if resume and origin.get("training.init_from", SAVED) != SAVED:
+        raise UsageError("--init-from starts a new run and --resume goes on with one; give one of them")
     if not config.data.train_data:
         raise UsageError("no training data; add --train-data DIR")
     if resume and origin.get("training.checkpoint_dir", SAVED) == SAVED:  # the run goes on where it lies now
+        if resume.resolve() not in list_checkpoints(resume.resolve().parent):
+            raise UsageError(f"{resume} is a copy of a checkpoint; say with --checkpoint-dir where its run shall go on")
         config = replace(config, training=replace(config.training, checkpoint_dir=str(resume.resolve().parent)))
     run_folder = Path(config.training.checkpoint_dir)
-    if (run_folder / "latest").exists():
+    if list_checkpoints(run_folder):
         if resume is None:
             raise UsageError(
                 f"{run_folder} already holds a run; add --resume to go on with it or choose another --checkpoint-dir"
             )
         if resume.resolve().parent != run_folder.resolve():
             raise UsageError(f"{run_folder} holds another run than {resume}; choose another --checkpoint-dir")
-    if run_folder.exists() and not run_folder.is_dir():
-        raise UsageError(f"{run_folder} is a file; choose another --checkpoint-dir")
+    for folder in (run_folder, *run_folder.parents):
+        if folder.exists() and not folder.is_dir():
+            raise UsageError(f"{folder} is a file; choose another --checkpoint-dir")
     refuse_if_in_use(run_folder)
     select_gpus(config.data)
     console = Console()
@@ -68,7 +74,7 @@ def run(options: argparse.Namespace) -> int:
     with listen_to_signals() as signals, training_display(console) as show:
         summary = trainer.train(show, signals.stop, signals.report)
     if trainer.steps_done == begun:
-        say("stopped before the first step; there is nothing to save")
+        say("stopped before the first step; there is nothing to save" if signals.received else "nothing was left to do")
     else:
         say(*summary_lines(summary), f"✅ Saved in {run_folder / 'latest'}")
     return 128 + signals.received[0] if signals.received else 0
@@ -104,7 +110,10 @@ class Signals:
 
 @contextmanager
 def listen_to_signals() -> Iterator[Signals]:
-    """Ctrl-C and SIGTERM ask the loop to finish its step and save, a second one interrupts; SIGUSR1 wants a report."""
+    """Ctrl-C, SIGTERM and a closed terminal ask the loop to finish its step and save, a second one interrupts.
+
+    SIGUSR1 wants a report.
+    """
     signals = Signals()
 
     def end(number: int, _frame: object) -> None:
@@ -114,6 +123,8 @@ def listen_to_signals() -> Iterator[Signals]:
         signals.stop.set()
 
     handlers = {signal.SIGINT: end, signal.SIGTERM: end, signal.SIGUSR1: lambda *_: signals.report.set()}
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # nohup has it ignored
+        handlers[signal.SIGHUP] = end
     before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
     try:
         yield signals

@@ -16,9 +16,9 @@ DUMP = "bad_batches.json"
 class BadSteps:
     """Counts over a run and the row that is going on."""
 
-    def __init__(self, most_in_row: int, skipped: int = 0):
+    def __init__(self, most_in_row: int, skipped: int = 0, row: Sequence[int] = ()):
         self._most, self.skipped = most_in_row, skipped
-        self.row: list[int] = []
+        self.row: list[int] = list(row)
 
     def add(self, first_batch: int, skipped: Sequence[bool], bad: Sequence[bool]) -> None:
         """Notes the steps of a window.
@@ -33,6 +33,9 @@ class BadSteps:
             if len(self.row) >= self._most:
                 return
             self.row = [*self.row, number] if is_bad else []
+
+    def copy(self) -> "BadSteps":
+        return BadSteps(self._most, self.skipped, self.row)
 
     @property
     def too_many(self) -> bool:

@@ -7,6 +7,7 @@ Out: `RUN/step-00000500/` with `arrays.npz`, `config.yaml`, `symbols.json`, `voi
 
 import dataclasses
 import json
+import math
 import re
 import shutil
 import zipfile
@@ -24,9 +25,23 @@ from myxtts.errors import RunError, UsageError
 from myxtts.files import lock, sync
 from myxtts.text.tokenizer import Tokenizer
 
-FORMAT = 1
-OURS = re.compile(r"step-\d{8}(-\d+)?")  # a step that was reached twice, by going back, has a number at its end
+FORMAT = 2
+OURS = re.compile(r"step-\d{8,}(-\d+)?")  # a step that was reached twice, by going back, has a number at its end
 LOCK = ".lock"
+STATE: dict[str, Any] = {
+    "step": int,
+    "batches": int,
+    "seconds": (int, float),
+    "validations_since_best": int,
+    "skipped": int,
+    "bad_row": list,
+    "parts": int,
+    "knows_alignment": bool,
+    "owes_validation": bool,
+    "order": dict,
+    "speakers": list,
+    "sizes": dict,
+}
 
 
 @dataclass(frozen=True)
@@ -102,6 +117,7 @@ def locked_run(run: Path) -> Iterator[None]:
             raise _in_use(run)
         for partial in run.glob(".step-*.part"):
             shutil.rmtree(partial)
+        _point_at_best(run)
         yield
 
 
@@ -112,13 +128,37 @@ def _point(link: Path, name: str) -> None:
     fresh.replace(link)
 
 
+def list_checkpoints(run: Path) -> list[Path]:
+    """The checkpoints of a run, in the order in which they were written."""
+    if not run.is_dir():
+        return []
+    found = [path for path in run.iterdir() if OURS.fullmatch(path.name) and (path / "state.json").is_file()]
+    return sorted(found, key=lambda path: ((path / "state.json").stat().st_mtime_ns, path.name))
+
+
+def validation_loss(path: Path) -> float:
+    """What a checkpoint's weights lost on the held-out clips; infinite where that is not known."""
+    try:
+        loss = json.loads((path / "state.json").read_text(encoding="utf-8")).get("loss")
+    except (OSError, ValueError, AttributeError):
+        return math.inf
+    return float(loss) if isinstance(loss, int | float) else math.inf
+
+
+def _point_at_best(run: Path) -> None:
+    """Mends `best` where a run was killed between writing a better checkpoint and pointing at it."""
+    best = min(list_checkpoints(run), key=validation_loss, default=None)
+    if best is not None and validation_loss(best) < validation_loss(run / "best"):
+        _point(run / "best", best.name)
+
+
 def _rotate(run: Path, keep: int) -> None:
-    """Deletes all but the newest `keep` and those that are pointed at."""
+    """Deletes all but the `keep` that were written last and those that are pointed at."""
     pinned = {str((run / link).readlink()) for link in ("latest", "best") if (run / link).is_symlink()}
-    steps = sorted(path for path in run.iterdir() if OURS.fullmatch(path.name) and (path / "state.json").is_file())
-    for path in steps[:-keep]:
+    for path in list_checkpoints(run)[:-keep]:
         if path.name not in pinned:
-            shutil.rmtree(path)
+            doomed = path.rename(run / f".{path.name}.part")  # what a kill leaves of it is cleared away
+            shutil.rmtree(doomed)
 
 
 def refuse_if_in_use(run: Path) -> None:
@@ -150,6 +190,8 @@ def find_checkpoint(path: Path, prefer: tuple[str, ...] = ("best", "latest")) ->
             return path / name
     if not path.exists():
         raise UsageError(f"no such checkpoint: {path}")
+    if others := list_checkpoints(path):
+        raise UsageError(f"{path / prefer[-1]} is missing or points nowhere; name a checkpoint: {others[-1]}")
     raise UsageError(f"{path} holds no checkpoint; name a folder that `myxtts train --checkpoint-dir` wrote")
 
 
@@ -157,21 +199,33 @@ def read_checkpoint(path: Path) -> Checkpoint:
     """Reads a checkpoint folder.
 
     Raises:
-        UsageError: a part is missing, damaged or of another format.
+        UsageError: a part is missing, damaged or of another format; it names an intact-looking one beside it.
     """
     try:
-        state = json.loads((path / "state.json").read_text(encoding="utf-8"))
-        if state.get("format") != FORMAT:
-            raise UsageError(f"{path} has checkpoint format {state.get('format')}; this version reads {FORMAT}")
-        for name, size in state["sizes"].items():
-            if (found := (path / name).stat().st_size) != size:
-                raise UsageError(f"the checkpoint {path} is damaged: {name} has {found} bytes, expected {size}")
-        symbols = json.loads((path / "symbols.json").read_text(encoding="utf-8"))
-        tokenizer = Tokenizer(tuple(symbols["symbols"]), symbols["front_end"], tuple(symbols["languages"]))
-        with np.load(path / "arrays.npz") as arrays, np.load(path / "voices.npz") as mels:
-            voices = {name: mels[f"voice_{number}"] for number, name in enumerate(state["speakers"])}
-            return Checkpoint(load(path / "config.yaml"), tokenizer, dict(arrays), voices, state)
+        return _read(path)
     except FileNotFoundError as error:
-        raise UsageError(f"the checkpoint {path} lacks {Path(error.filename).name}") from None
+        problem = f"the checkpoint {path} lacks {Path(error.filename).name}"
     except (OSError, ValueError, KeyError, TypeError, AttributeError, zipfile.BadZipFile) as error:
-        raise UsageError(f"the checkpoint {path} is damaged: {' '.join(str(error).split())}") from None
+        problem = f"the checkpoint {path} is damaged: {' '.join(str(error).split())}"
+    others = [other for other in list_checkpoints(path.resolve().parent) if other != path.resolve()]
+    instead = f"; name another one: {others[-1]}" if others else ""
+    raise UsageError(problem + instead)
+
+
+def _read(path: Path) -> Checkpoint:
+    state = json.loads((path / "state.json").read_text(encoding="utf-8"))
+    if not isinstance(state, dict):
+        raise ValueError("state.json holds no table of values")
+    if state.get("format") != FORMAT:
+        raise UsageError(f"{path} has checkpoint format {state.get('format')}; this version reads {FORMAT}")
+    for name, kind in STATE.items():
+        if not isinstance(state.get(name), kind):
+            raise ValueError(f"state.json has {name} {state.get(name)!r}")
+    for name, size in state["sizes"].items():
+        if (found := (path / name).stat().st_size) != size:
+            raise ValueError(f"{name} has {found} bytes, expected {size}")
+    symbols = json.loads((path / "symbols.json").read_text(encoding="utf-8"))
+    tokenizer = Tokenizer(tuple(symbols["symbols"]), symbols["front_end"], tuple(symbols["languages"]))
+    with np.load(path / "arrays.npz") as arrays, np.load(path / "voices.npz") as mels:
+        voices = {name: mels[f"voice_{number}"] for number, name in enumerate(state["speakers"])}
+        return Checkpoint(load(path / "config.yaml"), tokenizer, dict(arrays), voices, state)

@@ -38,6 +38,10 @@ class Pace:
         self._results.append(results)
         self._padded += shape[0] * shape[1]
 
+    def open_flags(self) -> dict[str, list[bool]]:
+        """For each step since the last log line whether it was skipped or bad; read back for a checkpoint."""
+        return {name: [bool(result[name]) for result in self._results] for name in ("skipped", "bad")}  # host sync
+
     def close_window(self) -> tuple[dict[str, Any], dict[str, list[bool]]]:
         """Reads the window's results back.
 

@@ -11,21 +11,25 @@ import numpy as np
 
 from myxtts.errors import RunError
 from myxtts.training.aside import Aside
-from myxtts.training.checkpoint import Checkpoint, write_checkpoint
+from myxtts.training.checkpoint import Checkpoint, validation_loss, write_checkpoint
 from myxtts.training.metrics import Event, Notice
 
 TRIES = 3  # failures in a row that end the run
 
 
 class Saver:
-    """Writes into one run folder; `step` is the last one that it was given."""
+    """Writes into one run folder; `step` is the last one that it was given.
 
-    def __init__(self, run: Path, keep: int, aside: Aside[Event], step: int):
+    `best` points at the lowest validation loss that is on the disk, or at the newest where nothing is validated.
+    """
+
+    def __init__(self, run: Path, keep: int, aside: Aside[Event], step: int, validates: bool):
         self.run, self.step = run, step
+        self._validates, self._best_loss = validates, validation_loss(run / "best")
         self._keep, self._aside = keep, aside
         self._failures: list[str] = []
 
-    def save(self, checkpoint: Checkpoint, best: bool) -> None:
+    def save(self, checkpoint: Checkpoint) -> None:
         """Gives a checkpoint to be written.
 
         Raises:
@@ -34,7 +38,7 @@ class Saver:
         if len(self._failures) >= TRIES:
             raise RunError(f"{self._failures[-1]} ({TRIES} tries in a row); make room and --resume")
         self.step = checkpoint.state["step"]
-        self._aside.do(partial(self._write, checkpoint, best))
+        self._aside.do(partial(self._write, checkpoint))
 
     def require_saved(self) -> None:
         """To be called when all jobs are done.
@@ -45,8 +49,9 @@ class Saver:
         if self._failures:
             raise RunError(self._failures[-1])
 
-    def _write(self, checkpoint: Checkpoint, best: bool) -> Notice | None:
-        step = checkpoint.state["step"]
+    def _write(self, checkpoint: Checkpoint) -> Notice | None:
+        step, loss = checkpoint.state["step"], checkpoint.state["loss"]
+        best = not self._validates or (loss is not None and loss < self._best_loss)
         if not np.isfinite(checkpoint.arrays["weights"]).all():
             self._failures += [
                 f"the weights are no longer numbers at step {step}; earlier checkpoints in {self.run} are kept: "
@@ -59,4 +64,6 @@ class Saver:
             self._failures.append(str(error))
             return Notice(step, f"⚠️ {error}; training goes on and tries again at the next one")
         self._failures.clear()
+        if best and loss is not None:
+            self._best_loss = loss
         return None

@@ -60,6 +60,11 @@ class TrainStep:
         skipped, bad = self._update(gradient, losses["loss"], rate)
         return {**losses, "skipped": skipped, "bad": bad}
 
+    def learns(self, weight: tf.Variable) -> bool:
+        """Whether a weight of the model is not frozen."""
+        places = zip(self.model.trainable_variables, self._learns, strict=True)
+        return next(learns for variable, learns in places if variable is weight)
+
     def variables(self) -> dict[str, tf.Variable]:
         """Every variable of model, optimizer and moving average by name."""
         model = {f"model/{name}": v for name, v in self.model.named_weights().items()}

@@ -6,11 +6,11 @@ Out: checkpoints, a logbook and a Summary.
 
 import functools
 import itertools
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +84,12 @@ class XTTSTrainer:
         self.tokenizer = learn_tokenizer([self.pack, self.val_pack], config)
         if saved:
             self.tokenizer = saved.tokenizer if resume_checkpoint else saved.tokenizer.grown(self.tokenizer)
-        self.train_set, self.val_set = make_sets(self.pack, self.val_pack, self.tokenizer, config)
+        try:
+            self.train_set, self.val_set = make_sets(self.pack, self.val_pack, self.tokenizer, config)
+        except UsageError as error:
+            if resume_checkpoint is None:
+                raise
+            raise UsageError(f"{error}; to teach it, start a new run with --init-from {resume_checkpoint}") from None
         self.voices = collect_voices(self.train_set)
         self.featurizer = Featurizer(config)
         precision = config.training.mixed_precision
@@ -96,6 +101,8 @@ class XTTSTrainer:
         self.evaluate = EvaluateStep(self.model, config.training)
         self.steps_done = self.batches_done = self.validations_since_best = 0
         self.seconds_done, self.best_loss = 0.0, float("inf")
+        self._loss: float | None = None  # of the last validation, where no step was taken since
+        self._owes_validation = False  # one that was due was cut short
         self.bad_steps = BadSteps(config.training.max_bad_steps)
         self._notices: list[str] = []
         # Feed and sample audio share the data device; on a GPU, threads must take turns to give it work.
@@ -105,6 +112,7 @@ class XTTSTrainer:
         if saved and resume_checkpoint:
             self._go_on(saved, reset_optimizer)
         elif saved:
+            self._refuse_deaf_symbols(len(saved.tokenizer.symbols))
             self.step.begin_from(saved.arrays, len(saved.tokenizer.symbols))
             self._knows_alignment = len(saved.tokenizer.symbols) == len(self.tokenizer.symbols)
 
@@ -113,9 +121,12 @@ class XTTSTrainer:
         self.step.restore(saved.arrays, optimizer=not reset_optimizer)
         state = saved.state
         self.steps_done, self.batches_done = state["step"], state["batches"]
-        self.best_loss, self.seconds_done = state["best_loss"], state["seconds"]
-        self.validations_since_best = state["validations_since_best"]
-        self.bad_steps.skipped = state["skipped"]
+        self.best_loss = float("inf") if state["best_loss"] is None else state["best_loss"]
+        self.seconds_done, self.validations_since_best = state["seconds"], state["validations_since_best"]
+        self.bad_steps = BadSteps(self.config.training.max_bad_steps, state["skipped"], state["bad_row"])
+        self._owes_validation = state["owes_validation"]
+        if self.config.training.auto_batch and self.config.step_clips % state["parts"] == 0:
+            self.step.parts = max(self.step.parts, state["parts"])  # memory was too small for more at once
         self._knows_alignment = state["knows_alignment"]
         ours, theirs = self._order(), state["order"]
         if changed := [name for name in ours if ours[name] != theirs[name]]:
@@ -123,6 +134,15 @@ class XTTSTrainer:
             self.batches_done = epoch * self.train_set.batches_per_epoch
             what = ", ".join(f"{name} {theirs[name]} then, {ours[name]} now" for name in changed)
             self._notices.append(f"⚠️ the clips come in another order than before ({what}); epoch {epoch} starts anew")
+
+    def _refuse_deaf_symbols(self, known: int) -> None:
+        """New symbols start at random values and must learn."""
+        new = self.tokenizer.symbols[known:]
+        if new and not self.step.learns(self.model.symbol_table):
+            raise UsageError(
+                f"the data has {len(new)} new symbols ({some(new)}) but --freeze {self.config.training.freeze} keeps "
+                "them from being learned; leave text out of it"
+            )
 
     def _order(self) -> dict[str, Any]:
         """What decides which clips are in which batch."""
@@ -177,12 +197,10 @@ class XTTSTrainer:
         stop, report = stop or threading.Event(), report or threading.Event()
         config, clock = self.config.training, StageClock()
         run = Path(config.checkpoint_dir)
-        if self.progress(self.seconds_done) >= 1.0:
-            raise UsageError(
-                f"the run is complete at step {self.steps_done}; raise its limit (--max-steps, --epochs, --max-minutes)"
-            )
+        if (reason := self._why_complete()) and not self._owes_validation:
+            raise UsageError(f"the run is complete at step {self.steps_done}; {reason}")
         with (
-            _explaining_memory(self.config),
+            self._explaining_memory(),
             locked_run(run),
             Logbook(run, show, self.steps_done) as logbook,
             Aside[Event]() as aside,
@@ -191,7 +209,8 @@ class XTTSTrainer:
             ) as feed,
             ExitStack() as stack,
         ):
-            saver, sampler = Saver(run, config.keep, aside, self.steps_done), self._make_sampler(run)
+            saver = Saver(run, config.keep, aside, self.steps_done, validates=self.val_set is not None)
+            sampler = self._make_sampler(run)
             if sampler:
                 aside.do(sampler.warm_up)
             if self.devices.pipeline == "split":
@@ -199,26 +218,31 @@ class XTTSTrainer:
                 if not stop.is_set():
                     logbook.record_event(Primed(seconds, feed.ready))
             pace = Pace(clock, self.seconds_done)
-            stack.enter_context(self._saved_in_the_end(saver, logbook, aside))
-            for batch in self._flat_start_first(iter(feed), stop):
+            stack.enter_context(self._saved_in_the_end(saver, logbook, aside, pace))
+            if self._owes_validation and self.val_set:
+                self._validate(logbook, stop)
+                if not self._owes_validation:
+                    saver.save(self._checkpoint(pace))
+            for batch in () if self._why_complete() else self._flat_start_first(iter(feed), stop):
                 begin = time.perf_counter()
                 rate = learning_rate(config, self.steps_done, self.progress(pace.seconds))
                 results = self._take_step(batch, rate)
                 self.steps_done += 1
                 self.batches_done += 1
                 pace.add(tuple(batch.mel.shape), time.perf_counter() - begin, results)
-                self.seconds_done = pace.seconds
-                last = stop.is_set() or self.progress(pace.seconds) >= 1.0
-                improved = False
+                self.seconds_done, self._loss = pace.seconds, None
+                complete = self.progress(pace.seconds) >= 1.0
+                last = complete or stop.is_set()
                 if self.steps_done % config.log_every == 0 or last:
                     logbook.record(self._metrics(pace, rate, feed.ready / feed.slots))
-                    last = last or self.bad_steps.too_many
-                if self.val_set and not stop.is_set() and (self.steps_done % config.val_every == 0 or last):
+                    complete = complete or self.bad_steps.too_many
+                improved = False
+                if self.val_set and (self.steps_done % config.val_every == 0 or complete):
                     with pace.aside():
                         improved = self._validate(logbook, stop)
-                    last = last or 0 < config.early_stop <= self.validations_since_best
+                last = complete or stop.is_set() or self._patience_is_over()
                 if self.steps_done % config.save_every == 0 or improved or last:
-                    saver.save(self._checkpoint(), best=improved or self.val_set is None)
+                    saver.save(self._checkpoint(pace))
                 if sampler and self.steps_done % config.sample_every == 0:
                     sampler.begin(self.steps_done, self.step.average, aside)
                 self._tell(logbook, aside.take_reports())
@@ -231,19 +255,30 @@ class XTTSTrainer:
             raise self.bad_steps.dump(run, self.train_set.names)
         return self._summary(pace)
 
+    def _patience_is_over(self) -> bool:
+        return 0 < self.config.training.early_stop <= self.validations_since_best
+
+    def _why_complete(self) -> str:
+        """What to change so that the run goes on; empty when it is not complete."""
+        if self.progress(self.seconds_done) >= 1.0:
+            return "raise its limit (--max-steps, --epochs, --max-minutes)"
+        if self._patience_is_over():
+            return f"{self.validations_since_best} validations were no better; raise --early-stop, or 0 for no limit"
+        return ""
+
     @contextmanager
-    def _saved_in_the_end(self, saver: Saver, logbook: Logbook, aside: Aside[Event]) -> Iterator[None]:
-        """Whatever ends the block, a stage that failed too, what was learned is on the disk."""
+    def _saved_in_the_end(self, saver: Saver, logbook: Logbook, aside: Aside[Event], pace: Pace) -> Iterator[None]:
+        """Whatever error or signal ends the block, what was learned is on the disk."""
         try:
             yield
-        except RunError:
+        except Exception:
             if saver.step < self.steps_done:
-                saver.save(self._checkpoint(), best=False)
+                saver.save(self._checkpoint(pace))
                 self._notices.append(f"💾 saved before the run ends: {saver.run / 'latest'}")
             self._tell(logbook, aside.finish())
             raise
         if saver.step < self.steps_done:  # stopped while it waited for data
-            saver.save(self._checkpoint(), best=False)
+            saver.save(self._checkpoint(pace))
         self._tell(logbook, aside.finish())
         saver.require_saved()
 
@@ -268,25 +303,35 @@ class XTTSTrainer:
         Raises:
             RunError: that is not wanted or not possible.
         """
-        data, training = self.config.data, self.config.training
-        rows, parts = data.batch_size, training.grad_accum
+        parts = self.step.parts
+        rows = self.config.step_clips // parts
         shape = f"{batch.tokens.shape[1]} tokens x {batch.mel.shape[1]} frames"
         found = f"out of memory with --batch-size {rows} at the bucket of {shape}"
         smaller = f"--batch-size {rows // 2} --grad-accum {2 * parts}"
         if rows == 1:
             raise RunError(f"{found}; one clip is too much: lower --max-seconds, or choose a smaller --model-size")
-        if not training.auto_batch or rows % 2:
+        if not self.config.training.auto_batch or rows % 2:
             raise RunError(
                 f"{found}; type {smaller} (the same result in less memory), add --auto-batch, "
                 "or lower --prefetch and --buffer-size"
             )
-        self.config = replace(
-            self.config,
-            data=replace(data, batch_size=rows // 2),
-            training=replace(training, grad_accum=2 * parts),
-        )
         self.step.parts = 2 * parts
         self._notices.append(f"⚠️ {found}; goes on with {smaller}")
+
+    @contextmanager
+    def _explaining_memory(self) -> Iterator[None]:
+        """Adds what to type to a stage's error when its cause is memory."""
+        try:
+            yield
+        except StageError as error:
+            if not isinstance(error.__cause__, tf.errors.ResourceExhaustedError):
+                raise
+            parts = self.step.parts
+            rows = self.config.step_clips // parts
+            advice = f"lower --batch-size {rows}, --grad-accum {parts}, --prefetch or --buffer-size"
+            raise RunError(
+                f"out of memory: {error.stage} on batch {error.number} ({some(error.clips)}); {advice}"
+            ) from error
 
     def _tell(self, logbook: Logbook, reports: list[Event]) -> None:
         """Records what happened beside the loop."""
@@ -364,26 +409,35 @@ class XTTSTrainer:
                 if shown is None:
                     shown = batch, output
         if shown is None or stop.is_set():  # half of the clips say nothing
+            self._owes_validation = True
             return False
+        self._owes_validation = False
         losses = {name: float(np.average([r[name] for r in results], weights=weights)) for name in results[0]}
         batch, output = shown
         frames, tokens = int(batch.mel_lengths[0]), int(batch.text_lengths[0])
         spoken = unstack_frames(output.mel, self.model.frames_per_step)[0, :frames].numpy()
         path = output.path[0, :tokens, : frames // self.model.frames_per_step].numpy()
         logbook.record_validation(Validation(self.steps_done, losses, batch.mel[0, :frames].numpy(), spoken, path))
+        self._loss = losses["loss"]
         improved = losses["loss"] < self.best_loss
         self.best_loss = min(self.best_loss, losses["loss"])
         self.validations_since_best = 0 if improved else self.validations_since_best + 1
         return improved
 
-    def _checkpoint(self) -> Checkpoint:
+    def _checkpoint(self, pace: Pace) -> Checkpoint:
+        flags, bad_steps = pace.open_flags(), self.bad_steps.copy()
+        bad_steps.add(self.batches_done - len(flags["bad"]), flags["skipped"], flags["bad"])
         state = {
             "step": self.steps_done,
             "batches": self.batches_done,
-            "best_loss": self.best_loss,
+            "loss": self._loss,
+            "best_loss": self.best_loss if math.isfinite(self.best_loss) else None,
             "validations_since_best": self.validations_since_best,
+            "owes_validation": self._owes_validation,
             "seconds": self.seconds_done,
-            "skipped": self.bad_steps.skipped,
+            "skipped": bad_steps.skipped,
+            "bad_row": bad_steps.row,
+            "parts": self.step.parts,
             "knows_alignment": self._knows_alignment,
             "order": self._order(),
         }
@@ -396,21 +450,6 @@ class XTTSTrainer:
         sentences = sample_sentences(self.val_set or self.train_set, self.voices)
         device = self.devices.data_device if self.devices.two_devices else HOST
         return Sampler(self.config, len(self.tokenizer.symbols), sentences, device, self._turn, run)
-
-
-@contextmanager
-def _explaining_memory(config: XTTSConfig) -> Iterator[None]:
-    """Adds what to type to a stage's error when its cause is memory."""
-    try:
-        yield
-    except StageError as error:
-        if not isinstance(error.__cause__, tf.errors.ResourceExhaustedError):
-            raise
-        rows, parts = config.data.batch_size, config.training.grad_accum
-        advice = f"lower --batch-size {rows}, --grad-accum {parts}, --prefetch or --buffer-size"
-        raise RunError(
-            f"out of memory: {error.stage} on batch {error.number} ({some(error.clips)}); {advice}"
-        ) from error
 
 
 def _refuse_other_model(config: XTTSConfig, saved: XTTSConfig, path: Path | None) -> None:

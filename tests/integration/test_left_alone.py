@@ -2,6 +2,7 @@
 
 import json
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,7 +19,8 @@ import tensorflow as tf
 from myxtts.config.load import build, read_yaml
 from myxtts.errors import RunError, UsageError
 from myxtts.pipeline.feed import Feed
-from myxtts.training.checkpoint import locked_run, read_checkpoint
+from myxtts.training import saver
+from myxtts.training.checkpoint import find_checkpoint, locked_run, read_checkpoint
 from myxtts.training.metrics import Metrics, Notice, Sample, Summary, Validation
 from myxtts.training.trainer import XTTSTrainer
 from tests.interruptions import interrupt_again_and_again
@@ -173,8 +175,9 @@ def test_auto_batch_halves_until_it_fits_and_changes_no_result(make_trainer, mon
     told = [event.text for event in events if isinstance(event, Notice)]
     assert "goes on with --batch-size 4 --grad-accum 2" in told[0] and "--batch-size 2 --grad-accum 4" in told[1]
     np.testing.assert_allclose(weights_of(tight), weights_of(plain), atol=1e-5)
-    saved = read_checkpoint(Path(tight.config.training.checkpoint_dir) / "latest").config
-    assert (saved.data.batch_size, saved.training.grad_accum) == (2, 4)
+    latest = Path(tight.config.training.checkpoint_dir) / "latest"
+    again = make_trainer("tight", max_steps=4, batch_size=8, auto_batch=True, resume_checkpoint=latest)
+    assert again.step.parts == 4 and again.config.step_clips == 8 and not again._notices
 
 
 def test_early_stopping_counts_validations(make_trainer):
@@ -185,6 +188,154 @@ def test_early_stopping_counts_validations(make_trainer):
     run = Path(trainer.config.training.checkpoint_dir)
     again = make_trainer(max_steps=1000, val_every=2, early_stop=5, resume_checkpoint=run / "latest")
     assert again.validations_since_best == 3  # what was counted before still counts
+
+
+def script_validations(trainer: XTTSTrainer, losses: dict[int, float], monkeypatch, stop_at: int = 0) -> None:
+    """Held-out losses as written here; a signal comes during the validation of one step."""
+    evaluate = trainer.evaluate
+
+    def scripted(batch, guidance):
+        found, output = evaluate(batch, guidance)
+        if trainer.steps_done == stop_at:
+            trainer.stop.set()
+        return {**found, "loss": tf.constant(losses[trainer.steps_done])}, output
+
+    trainer.stop = threading.Event()
+    monkeypatch.setattr(trainer, "evaluate", scripted)
+
+
+def test_a_validation_that_was_cut_short_is_made_up(make_trainer, monkeypatch):
+    losses = {5: 1.0, 10: 1.5, 15: 1.4, 20: 1.3}
+    values = {"max_steps": 20, "val_every": 5, "save_every": 100, "early_stop": 2}
+    whole, cut = make_trainer("whole", **values), make_trainer("cut", **values)
+    script_validations(whole, losses, monkeypatch)
+    whole.train()
+    script_validations(cut, losses, monkeypatch, stop_at=10)
+    cut.train(stop=cut.stop)
+    assert (whole.steps_done, cut.steps_done) == (15, 10)
+    latest = Path(cut.config.training.checkpoint_dir) / "latest"
+    again = make_trainer("cut", resume_checkpoint=latest, **values)
+    script_validations(again, losses, monkeypatch)
+    again.train()
+    assert again.steps_done == 15
+    np.testing.assert_array_equal(weights_of(again), weights_of(whole))
+    ended = make_trainer("cut", resume_checkpoint=latest, **values)
+    with pytest.raises(UsageError, match="complete at step 15; 2 validations were no better; raise --early-stop"):
+        ended.train()
+
+
+def test_best_is_the_lowest_loss_on_the_disk(make_trainer, monkeypatch):
+    trainer = make_trainer(max_steps=20, val_every=5, save_every=100)
+    script_validations(trainer, {5: 1.0, 10: 0.5, 15: 0.8, 20: 0.7}, monkeypatch)
+    write = saver.write_checkpoint
+
+    def fail_once(run, checkpoint, keep, best):
+        if checkpoint.state["step"] == 10:
+            raise RunError("the disk is full")
+        return write(run, checkpoint, keep, best)
+
+    monkeypatch.setattr(saver, "write_checkpoint", fail_once)
+    trainer.train()
+    run = Path(trainer.config.training.checkpoint_dir)
+    best = json.loads((run / "best" / "state.json").read_text())
+    assert best["step"] == 20 and best["loss"] == pytest.approx(0.7)
+
+
+def test_a_display_that_is_gone_does_not_end_a_run(make_trainer):
+    def show(event):
+        raise BrokenPipeError
+
+    trainer = make_trainer(max_steps=6)
+    assert trainer.train(show).steps == 6
+
+
+def test_any_error_saves_what_was_learned(make_trainer, monkeypatch):
+    trainer = make_trainer(max_steps=20, save_every=100, val_every=100)
+    take = trainer._take_step
+
+    def fail(batch, rate):
+        if trainer.steps_done == 7:
+            raise ValueError("something nobody thought of")
+        return take(batch, rate)
+
+    monkeypatch.setattr(trainer, "_take_step", fail)
+    with pytest.raises(ValueError, match="nobody thought of"):
+        trainer.train()
+    assert read_checkpoint(Path(trainer.config.training.checkpoint_dir) / "latest").state["step"] == 7
+
+
+def test_skipped_steps_are_in_every_checkpoint_and_the_log_is_json(make_trainer, monkeypatch):
+    trainer = make_trainer(max_steps=12, save_every=4, log_every=6, val_every=100)
+    poison(trainer, range(8), monkeypatch)
+    trainer.train()
+    run = Path(trainer.config.training.checkpoint_dir)
+    states = {path.name: json.loads((path / "state.json").read_text()) for path in run.glob("step-*")}
+    assert states["step-00000004"]["bad_row"] == [0, 1, 2, 3] and states["step-00000008"]["skipped"] == 8
+
+    def refuse(text):
+        raise AssertionError(f"{text} is no JSON")
+
+    lines = [json.loads(line, parse_constant=refuse) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    assert lines[0]["losses"]["loss"] is None
+
+
+def test_a_board_that_cannot_be_written_is_told_once_and_tried_again(make_trainer):
+    trainer, events = make_trainer(max_steps=10, log_every=1), []
+    run = Path(trainer.config.training.checkpoint_dir)
+    run.mkdir(parents=True)
+    (run / "tensorboard").write_text("in the way")
+
+    def show(event):
+        events.append(event)
+        if isinstance(event, Metrics) and event.step == 5:
+            (run / "tensorboard").unlink()
+
+    trainer.train(show)
+    told = [event.text for event in events if isinstance(event, Notice)]
+    assert sum("tensorboard cannot be written" in text for text in told) == 1
+    [file] = (run / "tensorboard").iterdir()
+    steps = {tf.compat.v1.Event.FromString(r.numpy()).step for r in tf.data.TFRecordDataset(str(file))}
+    assert {6, 7, 8, 9, 10} <= steps
+
+
+def test_frozen_new_symbols_are_refused(make_trainer, trained):
+    with pytest.raises(UsageError, match=r"new symbols .* leave text out"):
+        make_trainer("deaf", init_from=str(trained), language="de", freeze="text")
+
+
+def test_what_train_refuses_before_it_prepares(run_myxtts, corpus, trained, tmp_path):
+    def refused(*words) -> str:
+        result = run_myxtts("train", "--train-data", corpus, *words)
+        assert result.returncode == 2 and len(result.stderr.strip().splitlines()) == 1, result.stderr
+        return result.stderr
+
+    folder = shutil.copytree(trained, tmp_path / "run", symlinks=True)
+    (folder / "latest").unlink()
+    (folder / "latest").symlink_to("step-99999999")
+    assert "already holds a run" in refused("--checkpoint-dir", folder)
+    assert "points nowhere; name a checkpoint" in refused("--checkpoint-dir", folder, "--resume")
+    newest = find_checkpoint(trained, ("latest",)).resolve()
+    assert "give one of them" in refused("--resume", newest, "--init-from", trained)
+    copy = shutil.copytree(newest, tmp_path / "copy")
+    assert "say with --checkpoint-dir" in refused("--resume", copy)
+    assert "is a file" in refused("--checkpoint-dir", corpus / "metadata.csv" / "x")
+    assert "max_minutes is inf" in refused("--max-minutes", "inf")
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM])
+def test_signals_before_and_in_training(corpus, tiny_yaml, tmp_path, number):
+    words = ["train", "--train-data", corpus, "--config", tiny_yaml, "--checkpoint-dir", tmp_path / "run",
+             "--cache-dir", tmp_path / "cache", "--save-every", 1000, "--val-every", 1000]  # fmt: skip
+    command = [sys.executable, "-m", "myxtts", *map(str, words)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        lines = iter(process.stdout.readline, "")
+        assert next(lines)
+        process.send_signal(signal.SIGUSR1)  # too early for a report
+        assert any(line.startswith("step 5 ") for line in lines)
+        process.send_signal(number)
+        process.communicate(timeout=60)
+    assert process.returncode == 128 + number
+    assert read_checkpoint(tmp_path / "run" / "latest").state["step"] >= 5
 
 
 def test_samples_are_spoken_beside_the_loop(make_trainer):

@@ -1,3 +1,4 @@
+import json
 import os
 
 import numpy as np
@@ -6,14 +7,33 @@ import pytest
 from myxtts.config.load import build
 from myxtts.errors import RunError, UsageError
 from myxtts.text.tokenizer import Tokenizer
-from myxtts.training.checkpoint import Checkpoint, find_checkpoint, read_checkpoint, write_checkpoint
+from myxtts.training.checkpoint import (
+    Checkpoint,
+    find_checkpoint,
+    list_checkpoints,
+    locked_run,
+    read_checkpoint,
+    write_checkpoint,
+)
+
+STATE = {
+    "batches": 0,
+    "seconds": 0.0,
+    "validations_since_best": 0,
+    "skipped": 0,
+    "bad_row": [],
+    "parts": 1,
+    "knows_alignment": False,
+    "owes_validation": False,
+    "order": {},
+}
 
 
-def make(step: int) -> Checkpoint:
+def make(step: int, loss: float | None = None) -> Checkpoint:
     tokenizer = Tokenizer.learn([["a", "ˈoʊ"]], "phonemes", ["en"])
     arrays = {"weights": np.arange(5.0, dtype=np.float32) + step}
     voices = {"file": np.ones((4, 80), np.float32)}
-    return Checkpoint(build({"model.size": "small"}), tokenizer, arrays, voices, {"step": step, "best_loss": 0.5})
+    return Checkpoint(build({"model.size": "small"}), tokenizer, arrays, voices, {**STATE, "step": step, "loss": loss})
 
 
 def test_everything_comes_back(tmp_path):
@@ -58,6 +78,29 @@ def test_missing_and_damaged_checkpoints_are_one_line(tmp_path):
     (path / "arrays.npz").unlink()
     with pytest.raises(UsageError, match=r"lacks arrays\.npz"):
         read_checkpoint(path)
+
+
+def test_a_damaged_state_is_one_line_that_names_another_checkpoint(tmp_path):
+    other = write_checkpoint(tmp_path, make(1), keep=3, best=False)
+    path = write_checkpoint(tmp_path, make(2), keep=3, best=False)
+    whole = json.loads((path / "state.json").read_text())
+    for damage in ([], {**whole, "step": "x"}, {k: v for k, v in whole.items() if k != "order"}):
+        (path / "state.json").write_text(json.dumps(damage))
+        with pytest.raises(UsageError, match=f"is damaged: state.json .*name another one: {other}"):
+            read_checkpoint(path)
+    (tmp_path / "latest").unlink()
+    with pytest.raises(UsageError, match=f"points nowhere; name a checkpoint: {tmp_path}/step-"):
+        find_checkpoint(tmp_path, ("latest",))
+
+
+def test_best_is_mended_and_the_order_is_the_time_of_writing(tmp_path):
+    for step, loss in ((10, 0.9), (30, 0.5), (20, 0.7), (123_456_789, None)):
+        write_checkpoint(tmp_path, make(step, loss), keep=9, best=False)
+    assert [int(path.name[5:]) for path in list_checkpoints(tmp_path)] == [10, 30, 20, 123_456_789]
+    with locked_run(tmp_path):
+        assert (tmp_path / "best").readlink().name == "step-00000030"
+    write_checkpoint(tmp_path, make(40), keep=2, best=False)
+    assert [int(path.name[5:]) for path in list_checkpoints(tmp_path)] == [30, 123_456_789, 40]
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")

@@ -215,6 +215,10 @@ class TrainingConfig:
             self.mixed_precision in PRECISIONS,
             f"training.mixed_precision is {self.mixed_precision!r}; choose {', '.join(PRECISIONS)}",
         )
+        _require(
+            math.isfinite(self.max_minutes),
+            f"training.max_minutes is {self.max_minutes}; give a number of minutes, or 0 for no limit",
+        )
         for name in ("epochs", "max_minutes", "warmup_steps", "flat_start_sweeps", "guide_steps", "early_stop",
                      "sample_every"):  # fmt: skip
             _require(getattr(self, name) >= 0, f"training.{name} is {getattr(self, name)}; it cannot be negative")
@@ -231,10 +235,6 @@ class TrainingConfig:
             "keep",
         ):
             _require(getattr(self, name) > 0, f"training.{name} is {getattr(self, name)}; it must be positive")
-        _require(
-            math.isfinite(self.max_minutes),
-            f"training.max_minutes is {self.max_minutes}; give a number of minutes, or 0 for no limit",
-        )
         _require(self.lr < 1, f"training.lr is {self.lr}; it must be less than 1")
         _require(0 <= self.seed < 2**31, f"training.seed is {self.seed}; it must lie between 0 and 2147483647")
         _require(0 <= self.ema_decay < 1, f"training.ema_decay is {self.ema_decay}; it must lie in [0, 1)")

@@ -124,6 +124,8 @@ class XTTSTrainer:
         self.best_loss = float("inf") if state["best_loss"] is None else state["best_loss"]
         self.seconds_done, self.validations_since_best = state["seconds"], state["validations_since_best"]
         self.bad_steps = BadSteps(self.config.training.max_bad_steps, state["skipped"], state["bad_row"])
+        if self.bad_steps.too_many:  # that ended the run; it gets another chance
+            self.bad_steps.row.clear()
         self._owes_validation = state["owes_validation"]
         if self.config.training.auto_batch and self.config.step_clips % state["parts"] == 0:
             self.step.parts = max(self.step.parts, state["parts"])  # memory was too small for more at once
@@ -418,7 +420,7 @@ class XTTSTrainer:
         spoken = unstack_frames(output.mel, self.model.frames_per_step)[0, :frames].numpy()
         path = output.path[0, :tokens, : frames // self.model.frames_per_step].numpy()
         logbook.record_validation(Validation(self.steps_done, losses, batch.mel[0, :frames].numpy(), spoken, path))
-        self._loss = losses["loss"]
+        self._loss = losses["loss"] if math.isfinite(losses["loss"]) else None
         improved = losses["loss"] < self.best_loss
         self.best_loss = min(self.best_loss, losses["loss"])
         self.validations_since_best = 0 if improved else self.validations_since_best + 1

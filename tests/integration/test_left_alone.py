@@ -94,6 +94,8 @@ def test_too_many_poisoned_batches_end_the_run_with_their_clips(make_trainer, mo
     saved = read_checkpoint(run / "latest")
     assert np.isfinite(saved.arrays["weights"]).all() and int(saved.arrays["step"]) == 7
     assert trainer.steps_done == 15  # the next log line
+    again = make_trainer(max_steps=40, max_bad_steps=6, resume_checkpoint=run / "latest")
+    assert not again.bad_steps.too_many and again.bad_steps.skipped == 8
 
 
 def test_a_full_disk_keeps_the_last_checkpoint_and_the_run_goes_on(make_trainer):

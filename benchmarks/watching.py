@@ -66,7 +66,7 @@ class Bench:
         trainer.steps_done = trainer.batches_done = first
         training = replace(trainer.config.training, max_steps=first + STEPS + 2 * LEAD, **cadence)
         trainer.config = replace(trainer.config, training=training)
-        trainer._make_sampler = lambda run: self._sampler if cadence["sample_every"] else None  # type: ignore
+        trainer._make_sampler = lambda run: self._sampler if cadence["sample_every"] else None  # type: ignore[method-assign]
         self._begins.clear()
         trainer.train()
         return np.diff(self._begins)[LEAD : LEAD + STEPS]

@@ -108,7 +108,7 @@ class _Journal:
     def __exit__(self, kind: type[BaseException] | None, *_error: object) -> None:
         try:
             if kind is None or not issubclass(kind, OSError):  # an interruption keeps what is done
-                self.sync()
+                self._sync()
         finally:
             self._audio.close()
             self._log.close()
@@ -133,9 +133,9 @@ class _Journal:
         self._lines.append(json.dumps(line) + "\n")
         self.done += 1
         if time.monotonic() - self._synced > SYNC_SECONDS:
-            self.sync()
+            self._sync()
 
-    def sync(self) -> None:
+    def _sync(self) -> None:
         self._audio.flush()
         os.fsync(self._audio.fileno())
         self._log.write("".join(self._lines).encode())

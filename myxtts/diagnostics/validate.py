@@ -27,7 +27,7 @@ from myxtts.devices import (
     plan_devices,
     require_on,
     select_gpus,
-)  # fmt: skip
+)
 from myxtts.errors import RunError, UsageError
 
 BATCHES = 3

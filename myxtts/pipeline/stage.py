@@ -20,6 +20,7 @@ class StageError(RunError):
 
     def __init__(self, stage: str, number: int, clips: Sequence[str], cause: BaseException):
         self.stage, self.number, self.clips = stage, number, list(clips)
+        self.out_of_memory = isinstance(cause, tf.errors.ResourceExhaustedError)
         super().__init__(f"{stage} failed on batch {number} (clips {some(self.clips)}): {_plain(cause)}")
 
 

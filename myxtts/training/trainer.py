@@ -295,7 +295,7 @@ class XTTSTrainer:
                 with naming_stage("train", self.batches_done, names), tf.device(self.devices.model_device):
                     return self.step(batch, tf.constant(rate, tf.float32), tf.constant(guidance, tf.float32))
             except StageError as error:
-                if not isinstance(error.__cause__, tf.errors.ResourceExhaustedError):
+                if not error.out_of_memory:
                     raise
                 self._make_room(batch)
 
@@ -326,7 +326,7 @@ class XTTSTrainer:
         try:
             yield
         except StageError as error:
-            if not isinstance(error.__cause__, tf.errors.ResourceExhaustedError):
+            if not error.out_of_memory:
                 raise
             parts = self.step.parts
             rows = self.config.step_clips // parts

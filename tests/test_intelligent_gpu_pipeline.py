@@ -20,6 +20,7 @@ from myxtts.pipeline.clock import StageClock
 from myxtts.pipeline.featurize import Featurizer
 from myxtts.pipeline.feed import SLOTS, Feed
 from myxtts.pipeline.stage import StageError
+from tests.feeds import feeds_end
 
 CONFIG = build({"model.reference_frames": 16})
 ROWS, FRAMES = 2, 32
@@ -64,10 +65,6 @@ class Breaking(Featurizer):
         if int(seed[0]) == self.fault_at:
             raise FloatingPointError("no such number")
         return super().__call__(raw, seed)
-
-
-def feed_threads() -> list[str]:
-    return [thread.name for thread in threading.enumerate() if thread.name == "feed"]
 
 
 class IntelligentPipeline(unittest.TestCase):
@@ -137,7 +134,7 @@ class IntelligentPipeline(unittest.TestCase):
             finally:
                 feed_module.move = original
             self.assertLess(time.perf_counter() - begin, 5.0)
-            self.assertEqual(feed_threads(), [])
+            self.assertTrue(feeds_end())
 
     def test_five_hundred_starts_and_stops_leave_nothing_behind(self):
         source, clock = Source(10_000), StageClock()

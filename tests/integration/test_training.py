@@ -6,7 +6,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import threading
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +24,7 @@ from myxtts.pipeline.stage import StageError
 from myxtts.training.checkpoint import find_checkpoint, read_checkpoint
 from myxtts.training.step import TrainStep
 from myxtts.training.trainer import XTTSTrainer
+from tests.feeds import feeds_end
 
 
 def config_for(tiny_yaml: Path, corpus: Path, tmp_path: Path, **values):
@@ -132,7 +132,7 @@ def test_a_source_that_stalls_or_a_step_that_fails_ends_the_run(corpus, tiny_yam
     names = ", ".join(trainer.train_set.names(9))
     with pytest.raises(StageError, match=rf"^train failed on batch 9 \(clips {names}\): FloatingPointError"):
         trainer.train()
-    assert not [thread for thread in threading.enumerate() if thread.name == "feed"]
+    assert feeds_end()
 
 
 def test_a_stopped_run_saves_and_the_command_resumes_it_with_its_own_settings(run_myxtts, corpus, tiny_yaml, tmp_path):

@@ -16,6 +16,7 @@ from myxtts.pipeline.featurize import Featurizer
 from myxtts.pipeline.feed import SLOTS, Feed, choose_slots, most_slots
 from myxtts.pipeline.stage import StageError
 from myxtts.pipeline.transfer import BoundedBuffer, Closed, Waits
+from tests.feeds import feeds_end, running_feeds
 
 CONFIG = build({"model.reference_frames": 32})
 LEVEL = build({"model.reference_frames": 32, "data.reference_gain_db": 0.0})
@@ -140,10 +141,6 @@ class Repeated:
         return [f"clip-{number}-{row}" for row in range(6)]
 
 
-def feed_threads() -> list[threading.Thread]:
-    return [thread for thread in threading.enumerate() if thread.name == "feed"]
-
-
 def plan(pipeline: str = "buffered") -> DevicePlan:
     return replace(plan_devices(), pipeline=pipeline)
 
@@ -151,15 +148,15 @@ def plan(pipeline: str = "buffered") -> DevicePlan:
 @pytest.mark.parametrize("pipeline", ["sequential", "buffered"])
 def test_feed_yields_everything_in_order_and_ends(pipeline):
     with Feed(Repeated(7), Featurizer(CONFIG), plan(pipeline), StageClock()) as feed:
-        assert len(feed_threads()) == 1
+        assert running_feeds()
         assert len(list(feed)) == 7
-    assert not feed_threads()
+    assert feeds_end()
 
 
 def test_abandoning_the_feed_ends_its_thread():
     with Feed(Repeated(1000), Featurizer(CONFIG), plan(), StageClock()) as feed:
         next(iter(feed))
-    assert not feed_threads() and feed.ready == 0
+    assert feeds_end() and feed.ready == 0
 
 
 class Faulty(Featurizer):
@@ -185,7 +182,7 @@ def test_an_error_names_its_stage_batch_and_clips(pipeline, source, featurizer, 
     ):
         list(feed)
     assert "clip-3-0, clip-3-1" in str(caught.value) and "\n" not in str(caught.value)
-    assert time.perf_counter() - begin < 20 and not feed_threads()
+    assert time.perf_counter() - begin < 20 and feeds_end()
 
 
 def test_the_buffer_begins_within_its_bound():

@@ -48,8 +48,8 @@ class Bench:
             }
         )
         self._trainer = XTTSTrainer(config)
-        self._take_step, self._begins = self._trainer._take_step, list[float]()
-        self._trainer._take_step = self._timed  # type: ignore[method-assign]
+        self._take_step, self._begins = self._trainer.take_step, list[float]()
+        self._trainer.take_step = self._timed  # type: ignore[method-assign]
         sampler = self._trainer._make_sampler(Path(home) / "run")
         assert sampler is not None
         sampler.warm_up()

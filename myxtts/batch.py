@@ -1,6 +1,6 @@
 """What travels through the pipeline, with shapes and dtypes."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
@@ -26,3 +26,32 @@ class Batch(NamedTuple):
     reference: tf.Tensor  # float32 [B, R, n_mels], a slice of the speaker's speech
     reference_lengths: tf.Tensor  # int32 [B]
     weights: tf.Tensor  # float32 [B]
+
+    @property
+    def mel_shape(self) -> tuple[int, ...]:
+        return tuple(self.mel.shape)
+
+
+class Sizes(NamedTuple):
+    """What of a whole batch each half of it has to know."""
+
+    text_lengths: tf.Tensor  # int32 [B]
+    mel_lengths: tf.Tensor  # int32 [B]
+    weights: tf.Tensor  # float32 [B]
+
+
+class Halves(NamedTuple):
+    """A batch on two devices that both train."""
+
+    on_data: Batch
+    on_model: Batch
+    data_sizes: Sizes  # of the whole batch, on the data device
+    model_sizes: Sizes
+
+    @property
+    def mel_shape(self) -> tuple[int, ...]:
+        rows, frames, bands = self.on_model.mel.shape
+        return 2 * rows, frames, bands
+
+
+Fed = Any  # what a feed gives: a Batch, or Halves where both devices train

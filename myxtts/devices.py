@@ -9,6 +9,7 @@ import functools
 import logging
 import os
 import re
+import resource
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -35,7 +36,7 @@ class DevicePlan:
     model_device: str
     data_label: str = ""  # what a person calls it: a GPU's id, or the device's name
     model_label: str = ""
-    pipeline: str = "buffered"  # sequential, buffered or split
+    pipeline: str = "buffered"  # sequential, buffered, split or parallel
     virtual: int = 0
 
     @property
@@ -43,8 +44,22 @@ class DevicePlan:
         return self.data_device != self.model_device
 
     @property
+    def both_train(self) -> bool:
+        return self.pipeline == "parallel"
+
+    @property
     def trains_on_gpu(self) -> bool:
         return "GPU" in self.model_device
+
+    def preparing(self, number: int) -> str:
+        """Where a batch is prepared; where both devices train, they take turns."""
+        return self.model_device if self.both_train and number % 2 else self.data_device
+
+    def alone(self) -> "DevicePlan":
+        """The same with everything on the model device, for what is not worth two."""
+        if not self.both_train:
+            return self
+        return replace(self, data_device=self.model_device, data_label=self.model_label, pipeline="buffered")
 
     def with_model_on(self, device: str) -> "DevicePlan":
         """The same plan with another model device, named in any of TensorFlow's ways."""
@@ -116,8 +131,10 @@ def check_request(data: DataConfig) -> None:
     for name in ("data_gpu_memory", "model_gpu_memory"):
         if getattr(data, name) != getattr(_DEFAULTS, name) and not data.memory_isolation:
             raise UsageError(f"--{name.replace('_', '-')} needs --enable-memory-isolation")
-    if data.pipeline == "split" and not both:
-        raise UsageError("--pipeline split needs two devices; add --data-gpu 0 --model-gpu 1")
+    if data.pipeline in ("split", "parallel") and not both:
+        raise UsageError(f"--pipeline {data.pipeline} needs two devices; add --data-gpu 0 --model-gpu 1")
+    if data.pipeline == "parallel" and data.batch_size % 2:
+        raise UsageError(f"--pipeline parallel halves every batch; --batch-size {data.batch_size} must be even")
     if both and data.virtual_devices and max(one, two) >= data.virtual_devices:
         raise UsageError(
             f"❌ Multi-GPU requires devices {one} and {two}, found {data.virtual_devices} virtual devices; "
@@ -351,6 +368,43 @@ def move(tensor: Any, device: str, for_xla: bool = False) -> Any:
     tf = import_tensorflow()
     with tf.device(HOST if tensor.dtype == tf.int32 and not for_xla else device):
         return tf.identity(tensor)
+
+
+def memory_peaks(plan: DevicePlan) -> dict[str, float | None]:
+    """The most memory in MB that TensorFlow has used on each GPU; None for a CPU, of which it keeps no account."""
+    tf = import_tensorflow()
+    peaks: dict[str, float | None] = {}
+    for device in dict.fromkeys((plan.data_device, plan.model_device)):
+        if "GPU" not in device:
+            peaks[device] = None
+        else:
+            peaks[device] = tf.config.experimental.get_memory_info(device.strip("/"))["peak"] / 2**20
+    return peaks
+
+
+def process_peak_mb() -> float:
+    """The most memory that this process has had."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def watched_gpus(data: DataConfig) -> tuple[int, ...]:
+    """The ids, as nvidia-smi gives them, of the GPUs that a run with these settings uses; none for MIG slices."""
+    if data.virtual_devices:
+        return ()
+    if data.data_gpu >= 0:
+        return (data.model_gpu,) if data.pipeline == "buffered" else (data.data_gpu, data.model_gpu)
+    found = find_gpus()
+    preset = os.environ.get(VISIBLE)
+    first = preset.split(",")[0].strip() if preset is not None else "0"
+    number = _gpu_number(first, found) if found.uuids else None
+    return () if number is None else (number,)
+
+
+def wait_for(tensor: Any) -> None:
+    """Returns when a tensor has been computed: reading one number of it waits for the device."""
+    tf = import_tensorflow()
+    with tf.device(_where(tensor)):
+        tf.reshape(tensor, [-1])[:1].numpy()  # host sync
 
 
 def require_on(device: str, tensors: Mapping[str, Any], what: str) -> None:

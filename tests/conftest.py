@@ -1,6 +1,7 @@
 """Fixtures shared by all tests: two devices, a small corpus, a small trained run."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +18,26 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     folder = tmp_path_factory.mktemp("corpus") / "small"
     return make_corpus(folder, "espeak", 40, seed=1).folder
+
+
+@pytest.fixture
+def browser(tmp_path: Path):
+    """Chromium without a window and without a network; tests that want it are skipped where there is none."""
+    if shutil.which("chromium") is None or shutil.which("chromedriver") is None:
+        pytest.skip("needs chromium and chromium-driver")
+    from selenium import webdriver
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = shutil.which("chromium")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    for flag in ("headless=new", "no-sandbox", "disable-gpu", "disable-quic", "no-first-run", "disable-sync",
+                 "disable-background-networking", "disable-component-update", "disable-dev-shm-usage",
+                 "autoplay-policy=no-user-gesture-required", f"user-data-dir={tmp_path / 'browser'}"):  # fmt: skip
+        options.add_argument(f"--{flag}")
+    service = webdriver.ChromeService(executable_path=shutil.which("chromedriver"))
+    with webdriver.Chrome(options=options, service=service) as driver:
+        driver.set_script_timeout(60)
+        yield driver
 
 
 @pytest.fixture(scope="session")

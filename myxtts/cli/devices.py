@@ -49,6 +49,11 @@ def pipeline_lines(plan: DevicePlan, data: DataConfig) -> list[str]:
         "🚀 Intelligent GPU Pipeline: Multi-GPU Mode",
         f"   - Data Processing GPU: {plan.data_label}",
         f"   - Model Training GPU: {plan.model_label}",
+        *(
+            ["   - Both train, each on half of every batch, and prepare in turns"]
+            if plan.pipeline == "parallel"
+            else []
+        ),
         prefetching,
     ]
 

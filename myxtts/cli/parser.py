@@ -87,7 +87,7 @@ def _pipeline_settings(parser: argparse._ActionsContainer) -> None:
         "--pipeline",
         "data.pipeline",
         str,
-        "split (default with two devices), buffered (default with one), sequential: without overlap",
+        "split (default with two devices), parallel (both train), buffered (default with one), sequential: no overlap",
         choices=PIPELINES,
     )
     _setting(
@@ -116,6 +116,21 @@ def _pipeline_settings(parser: argparse._ActionsContainer) -> None:
     )
 
 
+def _batch_settings(parser: argparse._ActionsContainer) -> None:
+    _setting(parser, "--batch-size", "data.batch_size", int, "clips in a batch (default 16)", metavar="N")
+    words = "batches ready ahead on the host (default 50)"
+    _setting(parser, "--buffer-size", "data.pipeline_buffer_size", int, words, metavar="N")
+
+
+def _model_settings(parser: argparse._ActionsContainer) -> None:
+    _setting(parser, "--model-size", "model.size", str, "preset (default tiny)", choices=tuple(MODEL_SIZES))
+    _switch(parser, "--xla", "training.xla", True, "compile the step with XLA")
+    words = "what layers compute in (default float32); float16 needs a GPU"
+    _setting(parser, "--mixed-precision", "training.mixed_precision", str, words, choices=PRECISIONS)
+    words = "parts of --batch-size clips in one optimizer step (default 1): as a batch so many times larger"
+    _setting(parser, "--grad-accum", "training.grad_accum", int, words, metavar="N")
+
+
 def _add_train(commands: argparse._SubParsersAction) -> None:
     train = commands.add_parser(
         "train", help="train the speech model", description="Train the speech model on a dataset folder."
@@ -130,15 +145,7 @@ def _add_train(commands: argparse._SubParsersAction) -> None:
         "dataset folder for validation (default: some clips held out)",
         metavar="DIR",
     )
-    _setting(data, "--batch-size", "data.batch_size", int, "clips in a batch (default 16)", metavar="N")
-    _setting(
-        data,
-        "--buffer-size",
-        "data.pipeline_buffer_size",
-        int,
-        "batches ready ahead on the host (default 50)",
-        metavar="N",
-    )
+    _batch_settings(data)
     _setting(
         data,
         "--reference-gain-db",
@@ -155,14 +162,9 @@ def _add_train(commands: argparse._SubParsersAction) -> None:
     _pipeline_settings(data)
     _device_settings(train)
     model = train.add_argument_group("model and optimisation")
-    _setting(model, "--model-size", "model.size", str, "preset (default tiny)", choices=tuple(MODEL_SIZES))
+    _model_settings(model)
     _setting(model, "--lr", "training.lr", float, "peak learning rate", metavar="X")
     _setting(model, "--seed", "training.seed", int, "seed of weights and order", metavar="N")
-    _switch(model, "--xla", "training.xla", True, "compile the step with XLA")
-    words = "what layers compute in (default float32); float16 needs a GPU"
-    _setting(model, "--mixed-precision", "training.mixed_precision", str, words, choices=PRECISIONS)
-    words = "parts of --batch-size clips in one optimizer step (default 1): as a batch so many times larger"
-    _setting(model, "--grad-accum", "training.grad_accum", int, words, metavar="N")
     words = "when memory runs out, halve --batch-size and double --grad-accum"
     _switch(model, "--auto-batch", "training.auto_batch", True, words)
     words = "end after so many steps in a row that are not finite (default 10)"
@@ -197,6 +199,9 @@ def _add_train(commands: argparse._SubParsersAction) -> None:
     )
     run.add_argument(
         "--reset-optimizer", action="store_true", help="with --resume: forget what the optimizer remembers"
+    )
+    run.add_argument(
+        "--auto", action="store_true", help="measure a few steps first and choose workers, buffers and pipeline by them"
     )
     words = "steps between {} (default {})"
     for name, what, default in (
@@ -233,6 +238,40 @@ def _add_validate(commands: argparse._SubParsersAction) -> None:
     _device_settings(validate)
     validate.add_argument("--config", metavar="FILE", help="YAML file with settings; flags win over it")
     validate.add_argument("--json", action="store_true", help="print one JSON document and nothing else")
+
+
+def _add_profile(commands: argparse._SubParsersAction) -> None:
+    profile = commands.add_parser(
+        "profile",
+        help="measure the pipeline, name the bottleneck, recommend",
+        description="Measure the real feed and the real training step, name what limits them, say what to type.",
+    )
+    words = "dataset folder to measure with (default: clips of noise)"
+    _setting(profile, "--train-data", "data.train_data", str, words, metavar="DIR")
+    profile.add_argument("--num-steps", type=int, default=50, metavar="N", help="steps to measure (default 50)")
+    _batch_settings(profile)
+    _data_settings(profile)
+    _pipeline_settings(profile)
+    _device_settings(profile)
+    _model_settings(profile)
+    profile.add_argument(
+        "--step-parts", action="store_true", help="also time forward, backward and update by themselves"
+    )
+    profile.add_argument("--json", action="store_true", help="print one JSON document and nothing else")
+    profile.add_argument("--trace", metavar="FILE", help="write a timeline for Perfetto or chrome://tracing")
+    profile.add_argument("--html", metavar="FILE", help="write a page with the timeline, the charts and the advice")
+    profile.add_argument("--run", metavar="RUN", help="with --html: the page of a training run instead, from its log")
+
+
+def _add_runs(commands: argparse._SubParsersAction) -> None:
+    for name, words in (
+        ("compare", "compare runs: step time, variation, throughput, memory"),
+        ("scaling", "how throughput and memory scale with the batch size"),
+    ):
+        command = commands.add_parser(name, help=words, description=f"{words[0].upper()}{words[1:]}.")
+        command.add_argument("runs", nargs="+", metavar="RUN", help="run folder, or its metrics.jsonl")
+        command.add_argument("--json", action="store_true", help="print one JSON document and nothing else")
+        command.add_argument("--plot", metavar="FILE.png", help="write the curves as a picture")
 
 
 def _add_synthesize(commands: argparse._SubParsersAction) -> None:
@@ -286,6 +325,8 @@ def make_parser() -> argparse.ArgumentParser:
     _add_train(commands)
     _add_prepare(commands)
     _add_validate(commands)
+    _add_profile(commands)
+    _add_runs(commands)
     _add_synthesize(commands)
     _add_demo(commands)
     return parser

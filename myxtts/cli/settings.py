@@ -35,3 +35,9 @@ def make_folder(folder: Path, advice: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"cannot make the folder {folder}: {error.strerror}; {advice}") from None
+
+
+def require_parent(file: str | None) -> None:
+    """Refuses a file to write whose folder does not exist, before the work is done."""
+    if file and not Path(file).absolute().parent.is_dir():
+        raise UsageError(f"{file}: there is no folder {Path(file).parent}; make it first")

@@ -1,12 +1,17 @@
 """`myxtts train`."""
 
 import argparse
+import json
 import signal
+import subprocess
+import sys
+import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
@@ -15,11 +20,13 @@ from myxtts.cli.display import summary_lines, training_display
 from myxtts.cli.prepare import prepare_and_report
 from myxtts.cli.settings import configure, describe, make_folder
 from myxtts.config.config import XTTSConfig
-from myxtts.config.load import SAVED
+from myxtts.config.load import SAVED, build, flatten, save
 from myxtts.data.cache import require_clips
 from myxtts.devices import plan_devices, select_gpus
 from myxtts.errors import RunError, UsageError
 from myxtts.training.checkpoint import find_checkpoint, list_checkpoints, refuse_if_in_use
+
+AUTO_STEPS = 24  # that `--auto` measures
 
 
 def run(options: argparse.Namespace) -> int:
@@ -62,6 +69,10 @@ def run(options: argparse.Namespace) -> int:
         raise RunError(f"{config.data.val_data}: no clip can be used for validation")
 
     make_folder(run_folder, "choose another --checkpoint-dir")
+    if options.auto:
+        chosen = _choose_by_profile(config, say)
+        config = build({**flatten(config), **chosen})
+        say(*(f"   {line}" for line in describe(config, dict.fromkeys(chosen, "auto"))))
 
     plan = plan_devices(config.data)
     say(*configured_lines(plan, config.data), *pipeline_lines(plan, config.data), *model_lines(plan))
@@ -78,6 +89,29 @@ def run(options: argparse.Namespace) -> int:
     else:
         say(*summary_lines(summary), f"✅ Saved in {run_folder / 'latest'}")
     return 128 + signals.received[0] if signals.received else 0
+
+
+def _choose_by_profile(config: XTTSConfig, say: Callable[..., None]) -> dict[str, Any]:
+    """The settings that a short profile recommends first; it runs in a process of its own and leaves no memory used.
+
+    Raises:
+        RunError: the profile failed.
+    """
+    say(f"⏱️ Measuring {AUTO_STEPS} steps to choose the pipeline's settings...")
+    with tempfile.TemporaryDirectory() as home:
+        save(config, Path(home) / "config.yaml")
+        words = ["profile", "--json", "--num-steps", str(AUTO_STEPS), "--config", f"{home}/config.yaml"]
+        done = subprocess.run([sys.executable, "-m", "myxtts", *words], capture_output=True, text=True)
+    if done.returncode:
+        reason = done.stderr.strip().splitlines()[-1:] or [f"exit code {done.returncode}"]
+        raise RunError(f"--auto: the profile failed: {reason[0]}; leave --auto out or mend that")
+    document = json.loads(done.stdout)
+    best = next(iter(document["recommendations"]), None)
+    if best is None:
+        say(f"   {document['step_ms']:.0f} ms a step; nothing to change")
+        return {}
+    say(f"   {best['why']}: {best['now_ms']:.0f} → {best['expected_ms']:.0f} ms a step expected")
+    return best["settings"]
 
 
 def _find_resumed(options: argparse.Namespace) -> Path | None:

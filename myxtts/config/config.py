@@ -32,7 +32,7 @@ MODEL_SIZES: dict[str, dict[str, Any]] = {
 }
 
 PRECISIONS = ("float32", "bfloat16", "float16")
-PIPELINES = ("sequential", "buffered", "split")
+PIPELINES = ("sequential", "buffered", "split", "parallel")
 LANGUAGES = ("en", "fa", "es", "fr", "de", "it", "pt", "pl", "tr", "ru", "nl", "cs", "ar", "zh", "ja", "hu", "ko", "hi")
 
 
@@ -132,7 +132,7 @@ class DataConfig:
     memory_isolation: bool = False
     data_gpu_memory: int = 8192  # MB, with memory_isolation
     model_gpu_memory: int = 16384
-    pipeline: str = ""  # sequential, buffered or split; empty: split with two devices, buffered with one
+    pipeline: str = ""  # one of PIPELINES; empty: split with two devices, buffered with one
     model_start_delay: float = 2.0  # shortest wait before the first step with two devices, seconds
     stall_timeout: float = 120.0  # seconds without a batch after which a run ends
 

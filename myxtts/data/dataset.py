@@ -4,6 +4,7 @@ In: a Pack and a Tokenizer.
 Out: a `tf.data.Dataset` of RawBatch on the CPU.
 """
 
+import copy
 import functools
 from collections.abc import Sequence
 
@@ -38,6 +39,9 @@ class HostDataset:
         shapes: list[BucketShape] | None = None,
     ):
         self.pack, self.config = pack, config
+        # A batch is a few copies out of the page cache under Python's lock: one thread serves many times what a card
+        # can train on, and a second one would mostly wait for the first (benchmarks/data.py).
+        self._workers, self._ahead = config.data.num_workers or 1, config.data.pipeline_buffer_size
         self.clips = np.arange(len(pack)) if clips is None else np.asarray(clips, np.int64)
         if not len(self.clips):
             raise UsageError("there are no clips to make batches of")
@@ -130,12 +134,25 @@ class HostDataset:
             parts = tf.numpy_function(load, [number], types)
             return RawBatch(*[tf.ensure_shape(part, shape) for part, shape in zip(parts, shapes, strict=True)])
 
-        # A batch is a few copies out of the page cache under Python's lock: one thread serves many times what a card
-        # can train on, and a second one would mostly wait for the first (benchmarks/data.py).
-        workers = self.config.data.num_workers or 1
         numbers = tf.data.Dataset.range(start, epochs * per_epoch if epochs else tf.int64.max)
-        batches = numbers.map(load_in_graph, num_parallel_calls=workers, deterministic=True)
-        return batches.prefetch(self.config.data.pipeline_buffer_size)
+        if not self._ahead:
+            return numbers.map(load_in_graph).with_options(one_by_one())
+        batches = numbers.map(load_in_graph, num_parallel_calls=self._workers, deterministic=True)
+        return batches.prefetch(self._ahead)
+
+    def loading(self, workers: int, ahead: int) -> "HostDataset":
+        """The same batches loaded by so many threads, so far ahead; 0 ahead: each one when it is asked for."""
+        other = copy.copy(self)
+        other._workers, other._ahead = workers, ahead
+        return other
+
+
+def one_by_one() -> tf.data.Options:
+    """Keeps tf.data from reading ahead by itself."""
+    options = tf.data.Options()
+    options.autotune.enabled = False
+    options.experimental_optimization.apply_default_optimizations = False
+    return options
 
 
 class _TokenTable:

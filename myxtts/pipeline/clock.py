@@ -1,7 +1,7 @@
 """Time spent in each stage, shared by trainer and profiler.
 
-In: stages as `with clock.time("load"):` from any thread.
-Out: seconds by stage since the last `take`.
+In: stages as `with clock.time("load", number):` from any thread.
+Out: seconds by stage since the last `take`; each single span too, where they are kept.
 """
 
 import threading
@@ -9,27 +9,55 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import NamedTuple
+
+
+class Span(NamedTuple):
+    """One stage of one batch; times are of `time.perf_counter`."""
+
+    stage: str
+    number: int
+    begin: float
+    end: float
+
+    @property
+    def seconds(self) -> float:
+        return self.end - self.begin
 
 
 class StageClock:
-    """Sums of wall time by stage name."""
+    """Sums of wall time by stage name.
 
-    def __init__(self) -> None:
+    Args:
+        keep_spans: also keep every span; a long run would fill the memory with them.
+    """
+
+    def __init__(self, keep_spans: bool = False) -> None:
         self._lock = threading.Lock()
         self._seconds: dict[str, float] = defaultdict(float)
+        self._keep_spans = keep_spans
+        self.spans: list[Span] = []
+        self.levels: list[tuple[float, int]] = []  # when, and how many batches stood ready
 
     @contextmanager
-    def time(self, stage: str) -> Iterator[None]:
+    def time(self, stage: str, number: int) -> Iterator[None]:
         """Adds the time of the block to a stage."""
         begin = time.perf_counter()
         try:
             yield
         finally:
-            self.add(stage, time.perf_counter() - begin)
+            self.add(Span(stage, number, begin, time.perf_counter()))
 
-    def add(self, stage: str, seconds: float) -> None:
+    def add(self, span: Span) -> None:
         with self._lock:
-            self._seconds[stage] += seconds
+            self._seconds[span.stage] += span.seconds
+            if self._keep_spans:
+                self.spans.append(span)
+
+    def note_level(self, ready: int) -> None:
+        """Notes how many batches stand ready now, where spans are kept."""
+        if self._keep_spans:
+            self.levels.append((time.perf_counter(), ready))
 
     def take(self) -> dict[str, float]:
         """Seconds by stage since the last call, which starts anew."""

@@ -13,8 +13,8 @@ from typing import Protocol, Self
 
 import tensorflow as tf
 
-from myxtts.batch import Batch, RawBatch
-from myxtts.devices import DevicePlan, guarded_copies, move, require_on
+from myxtts.batch import Batch, Fed, Halves, RawBatch, Sizes
+from myxtts.devices import DevicePlan, guarded_copies, move, require_on, wait_for
 from myxtts.errors import RunError
 from myxtts.pipeline.clock import StageClock
 from myxtts.pipeline.featurize import Featurizer
@@ -34,6 +34,8 @@ class Source(Protocol):
 
     def batches(self, start: int, epochs: int, shuffle: bool) -> tf.data.Dataset: ...
 
+    def loading(self, workers: int, ahead: int) -> "Source": ...
+
     def names(self, number: int, shuffle: bool) -> list[str]: ...
 
 
@@ -52,6 +54,29 @@ def choose_slots(slots: int, most: int, waits: Waits) -> tuple[int, str]:
     return slots, ""
 
 
+def move_batch(batch: Batch, device: str) -> Batch:
+    return Batch(*[move(part, device) for part in batch])
+
+
+def halve(batch: Batch, prepared_on: str, devices: DevicePlan, transfer: Callable[[Batch, str], Batch]) -> Halves:
+    """The first half of a batch on the data device, the second on the model device; cut where it was prepared."""
+    half = batch.weights.shape[0] // 2
+    with tf.device(prepared_on):
+        first, second = (Batch(*[part[rows] for part in batch]) for rows in (slice(None, half), slice(half, None)))
+    whole = Sizes(batch.text_lengths, batch.mel_lengths, batch.weights)
+    one, two = devices.data_device, devices.model_device
+    sizes = [Sizes(*[move(part, device) for part in whole]) for device in (one, two)]
+    return Halves(transfer(first, one), transfer(second, two), *sizes)
+
+
+def join(batch: Fed, device: str) -> Batch:
+    """A whole batch on one device, from its halves where it comes in two."""
+    if isinstance(batch, Batch):
+        return batch
+    rows = zip(move_batch(batch.on_data, device), batch.on_model, strict=True)
+    return Batch(*[tf.concat(parts, 0) for parts in rows])
+
+
 class Feed:
     """Use it as a context manager, once: leaving it ends the thread, however far the iteration has come.
 
@@ -66,11 +91,14 @@ class Feed:
         epochs: where to end; 0 means never.
         shuffle: as in `HostDataset.batches`.
         stall_seconds: how long the source may give nothing before that is an error.
-        most: how many slots the buffer may grow to; it begins with three where that allows it.
+        most: how many slots the buffer may grow to.
+        slots: how many it begins with, where `most` allows it.
         resized: told the new number of slots and the reason of each change.
         turn: held while the data device is used, where something else uses it too.
         stop: ends every wait and the iteration when it is set from outside.
         purpose: put before the stage's name in errors.
+        exact: a stage ends when its device is done with it, not when it was told to begin; for measuring.
+        transfer: copies a batch to a device.
     """
 
     def __init__(
@@ -84,17 +112,21 @@ class Feed:
         shuffle: bool = True,
         stall_seconds: float = STALL_SECONDS,
         most: int = SLOTS,
+        slots: int = SLOTS,
         resized: Callable[[int, str], None] = lambda slots, reason: None,
         turn: AbstractContextManager | None = None,
         stop: threading.Event | None = None,
         purpose: str = "",
+        exact: bool = False,
+        transfer: Callable[[Batch, str], Batch] | None = None,
     ):
         self._source, self._featurizer, self._devices, self._clock = source, featurizer, devices, clock
         self._start, self._epochs, self._shuffle, self._stall_seconds = start, epochs, shuffle, stall_seconds
-        self._buffer: BoundedBuffer[Batch] = BoundedBuffer(min(SLOTS, most))
+        self._buffer: BoundedBuffer[Fed] = BoundedBuffer(min(slots, most))
         self._most, self._resized, self._turn = most, resized, turn or nullcontext()
         self._ahead = devices.pipeline != "sequential"
-        self._stop, self._purpose = stop or threading.Event(), purpose
+        self._stop, self._purpose, self._exact = stop or threading.Event(), purpose, exact
+        self._transfer = transfer or move_batch
         self._at, self._iterated = ("load", start), False
         self._thread = threading.Thread(target=self._produce, name="feed", daemon=True)
 
@@ -137,14 +169,15 @@ class Feed:
             self._stop.wait(min(left, LOOK_SECONDS))
         return time.perf_counter() - begin
 
-    def __iter__(self) -> Iterator[Batch]:
+    def __iter__(self) -> Iterator[Fed]:
         if self._iterated or (not self._thread.is_alive() and not self._buffer.closed):
             raise RuntimeError("a Feed is entered with `with` and iterated once; make a new one")
         self._iterated = True
         for taken in itertools.count(1):
             if taken % WINDOW == 0 and self._ahead:
                 self._adapt()
-            with self._clock.time("wait"):
+            self._clock.note_level(self.ready)
+            with self._clock.time("wait", self._start + taken - 1):
                 try:
                     with self._naming_stall():
                         batch = self._buffer.get(self._stall_seconds, self._stop)
@@ -180,32 +213,41 @@ class Feed:
         except BaseException as error:  # handed to the training thread, which raises it
             self._buffer.close(error)
 
-    def _prepare_all(self) -> Iterator[Batch]:
+    def _prepare_all(self) -> Iterator[Fed]:
         number = self._start
-        with self._stage("load", number):
+        with self._stage("load", number, counts_as="open"):
             source = iter(self._source.batches(self._start, self._epochs, self._shuffle))
         while True:
             with self._stage("load", number):
                 raw: RawBatch | None = next(source, None)
             if raw is None:
                 return
-            with self._stage("preprocess", number), self._turn, tf.device(self._devices.data_device), guarded_copies():
+            device = self._devices.preparing(number)
+            with self._stage("preprocess", number), self._turn, tf.device(device), guarded_copies():
                 seed = tf.constant([number, self._featurizer.seed])
-                *moved, seed = [move(part, self._devices.data_device, for_xla=True) for part in (*raw, seed)]
-                batch = self._featurizer(RawBatch(*moved), seed)
-                require_on(self._devices.data_device, {"mel": batch.mel}, "features")
+                *moved, seed = [move(part, device, for_xla=True) for part in (*raw, seed)]
+                batch: Fed = self._featurizer(RawBatch(*moved), seed)
+                require_on(device, {"mel": batch.mel}, "features")
+                if self._exact:
+                    wait_for(batch.mel)
             # The copy is issued here and not by the training thread: it waits for what is queued on the receiver.
             with self._stage("transfer", number), tf.device(self._devices.model_device), guarded_copies():
-                batch = Batch(*[move(part, self._devices.model_device) for part in batch])
-                require_on(self._devices.model_device, {"mel": batch.mel, "reference": batch.reference}, "batch")
+                if self._devices.both_train:
+                    batch = halve(batch, device, self._devices, self._transfer)
+                    require_on(self._devices.data_device, {"mel": batch.on_data.mel}, "half a batch")
+                else:
+                    batch = self._transfer(batch, self._devices.model_device)
+                    require_on(self._devices.model_device, {"mel": batch.mel, "reference": batch.reference}, "batch")
+                if self._exact:
+                    wait_for(batch[0].mel if isinstance(batch, Halves) else batch.mel)
             yield batch
             number += 1
 
     @contextmanager
-    def _stage(self, stage: str, number: int) -> Iterator[None]:
+    def _stage(self, stage: str, number: int, counts_as: str = "") -> Iterator[None]:
         name = f"{self._purpose} {stage}".strip()
         self._at = name, number
-        with self._clock.time(stage), naming_stage(name, number, lambda: self._names(number)):
+        with self._clock.time(counts_as or stage, number), naming_stage(name, number, lambda: self._names(number)):
             yield
 
     def _names(self, number: int) -> list[str]:

@@ -51,6 +51,10 @@ class Logbook:
             self._lines.close()
         self._close_board()
 
+    def record_run(self, step: int, about: dict[str, Any]) -> None:
+        """What kind of run this is; a resumed one says it again."""
+        self._write({"kind": "run", "step": step, **about})
+
     def record(self, metrics: Metrics) -> None:
         self._write({"kind": "train", **dataclasses.asdict(metrics)})
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from myxtts.batch import Batch
+from myxtts.batch import Batch, Sizes
 from myxtts.config.config import TrainingConfig
 from myxtts.models.xtts import XTTSOutput
 
@@ -21,7 +21,7 @@ class Counts(NamedTuple):
     tokens: tf.Tensor
 
 
-def count_batch(batch: Batch, frames_per_step: int) -> Counts:
+def count_batch(batch: Batch | Sizes, frames_per_step: int) -> Counts:
     """Real decoder steps and tokens of a batch; at least one of each, so that they can be divided by."""
     steps = tf.cast(batch.mel_lengths // frames_per_step, tf.float32)
     tokens = tf.cast(batch.text_lengths, tf.float32)

@@ -21,6 +21,7 @@ class Metrics:
     buffer_fill: float  # share of the slots that were full
     padding: float  # share of the frames that were padding
     skipped: int  # steps of the run so far that were not finite and changed nothing
+    memory_mb: float  # peak so far, of the training GPU or else of the process
     progress: float  # 0 to 1
     seconds_left: float
 

@@ -1,6 +1,6 @@
 """How fast the loop runs: since the last log line, and over the whole run.
 
-In: every step's batch shape, wall time and results, which stay on the device until a log line needs them.
+In: every step's batch shape and results, which stay on the device until a log line needs them.
 Out: the numbers of `Metrics` and `Summary`.
 """
 
@@ -23,7 +23,8 @@ class Pace:
         self.begin = time.perf_counter() - seconds_before
         self._clock = clock
         self._results: list[dict[str, tf.Tensor]] = []
-        self._window_begin, self._padded = time.perf_counter(), 0
+        self._window_begin = self._step_begin = time.perf_counter()
+        self._padded = 0
         self._times: dict[tuple[int, ...], list[float]] = defaultdict(list)
         self._waited = self._trained = self._frames = 0.0
 
@@ -32,9 +33,15 @@ class Pace:
         """Since the run began, with what it had before it was resumed."""
         return time.perf_counter() - self.begin
 
-    def add(self, shape: tuple[int, ...], seconds: float, results: dict[str, tf.Tensor]) -> None:
-        """Notes one step on a mel batch of that shape."""
-        self._times[shape].append(seconds)
+    def add(self, shape: tuple[int, ...], results: dict[str, tf.Tensor]) -> None:
+        """Notes that a step on a mel batch of that shape was begun; its time is that since the one before.
+
+        A device may still be at work on it. Where steps queue up they follow each other at the device's own pace, so
+        these times are right on average, while the time of the call alone would not be.
+        """
+        now = time.perf_counter()
+        self._times[shape].append(now - self._step_begin)
+        self._step_begin = now
         self._results.append(results)
         self._padded += shape[0] * shape[1]
 
@@ -72,7 +79,9 @@ class Pace:
         """What happens in the block (validation, saving) is not step time."""
         begin = time.perf_counter()
         yield
-        self._window_begin += time.perf_counter() - begin
+        passed = time.perf_counter() - begin
+        self._window_begin += passed
+        self._step_begin += passed
 
     def summary(self) -> dict[str, Any]:
         """The numbers of `Summary`; the first step of each shape is its compilation and does not count."""

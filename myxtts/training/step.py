@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 import numpy as np
 import tensorflow as tf
 
-from myxtts.batch import Batch
+from myxtts.batch import Batch, Sizes
 from myxtts.config.config import TrainingConfig
 from myxtts.devices import guarded_copies
 from myxtts.errors import UsageError
@@ -44,19 +44,22 @@ class TrainStep:
         self._good = tf.Variable(0.0, trainable=False, name="good")  # steps since the scale was changed
         self.optimizer = make_optimizer(config)
         self.optimizer.build([self.weights])
-        self.traces = 0
-        self._gradient = tf.function(self._find_gradient, autograph=False, jit_compile=config.xla)
+        self._gradient = Gradient(model, config, self._learns)
         self._update = tf.function(self._apply, autograph=False, jit_compile=True)  # one pass over all weights
 
     def __call__(self, batch: Batch, rate: tf.Tensor, guidance: tf.Tensor) -> dict[str, tf.Tensor]:
         """Runs one step. Scalars must be tensors: a Python number would be traced anew each time."""
+        return self.apply(*self.find_gradient(batch, guidance), rate)
+
+    def find_gradient(self, batch: Batch, guidance: tf.Tensor) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
+        """The flat gradient of a batch, and its losses."""
         # What XLA compiles wants even the handles of variables, which live with the host, on the device: not guarded.
         with nullcontext() if self.config.xla else guarded_copies():
-            gradient, losses = self._gradient(batch, guidance, tf.constant(0), self.parts)
-            for part in range(1, self.parts):
-                more, found = self._gradient(batch, guidance, tf.constant(part), self.parts)
-                gradient += more
-                losses = {name: losses[name] + found[name] for name in losses}
+            sizes = Sizes(batch.text_lengths, batch.mel_lengths, batch.weights)
+            return self._gradient.of(batch, sizes, guidance, self.scale.read_value(), self.parts)
+
+    def apply(self, gradient: tf.Tensor, losses: dict[str, tf.Tensor], rate: tf.Tensor) -> dict[str, tf.Tensor]:
+        """Moves the weights by a gradient."""
         skipped, bad = self._update(gradient, losses["loss"], rate)
         return {**losses, "skipped": skipped, "bad": bad}
 
@@ -64,6 +67,10 @@ class TrainStep:
         """Whether a weight of the model is not frozen."""
         places = zip(self.model.trainable_variables, self._learns, strict=True)
         return next(learns for variable, learns in places if variable is weight)
+
+    @property
+    def traces(self) -> int:
+        return self._gradient.traces
 
     def variables(self) -> dict[str, tf.Variable]:
         """Every variable of model, optimizer and moving average by name."""
@@ -76,11 +83,11 @@ class TrainStep:
     @contextmanager
     def averaged(self) -> Iterator[None]:
         """Inside the block the model has its averaged weights."""
-        _spread(self.average, self.model.trainable_variables)
+        spread(self.average, self.model.trainable_variables)
         try:
             yield
         finally:
-            _spread(self.weights, self.model.trainable_variables)
+            spread(self.weights, self.model.trainable_variables)
 
     def _state(self) -> dict[str, tf.Variable]:
         slots = {f"optimizer/{number}": v for number, v in enumerate(self.optimizer.variables)}
@@ -102,7 +109,7 @@ class TrainStep:
                     f"the checkpoint does not fit this model: {name} has {found}, needed {tuple(variable.shape)}"
                 )
             variable.assign(arrays[name])
-        _spread(self.weights, self.model.trainable_variables)
+        spread(self.weights, self.model.trainable_variables)
 
     def begin_from(self, arrays: dict[str, np.ndarray], symbols: int) -> None:
         """Starts with the averaged weights of a model that knew the first `symbols` symbols of this one."""
@@ -115,26 +122,6 @@ class TrainStep:
             self.model.guide.precisions.assign(arrays["guide/precisions"])
         self.weights.assign(_flatten(self.model.trainable_variables))
         self.average.assign(self.weights)
-
-    def _find_gradient(
-        self, whole: Batch, guidance: tf.Tensor, part: tf.Tensor, parts: int
-    ) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
-        self.traces += 1  # runs while tracing only
-        batch = _take_rows(whole, part, parts)
-        learning = [v for v, learns in zip(self.model.trainable_variables, self._learns, strict=True) if learns]
-        with tf.GradientTape(watch_accessed_variables=False) as tape:
-            tape.watch([v.value for v in learning])
-            counts = count_batch(whole, self.model.frames_per_step)
-            losses = speech_losses(self.model(batch, guidance), batch.weights, counts)
-            loss = total_loss(losses, self.config)
-            scaled = loss * self.scale
-        found = iter(tape.gradient(scaled, learning))
-        gradients = [
-            next(found) if learns else tf.zeros(v.shape)
-            for v, learns in zip(self.model.trainable_variables, self._learns, strict=True)
-        ]
-        frames = tf.reduce_sum(tf.cast(batch.mel_lengths, tf.float32) * batch.weights)
-        return _flatten(gradients), {"loss": loss, **losses, "frames": frames}
 
     def _apply(self, gradient: tf.Tensor, loss: tf.Tensor, rate: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """Moves the weights unless something is not finite.
@@ -163,8 +150,55 @@ class TrainStep:
         done = tf.cast(self.count, tf.float32)
         keep = tf.minimum(self.config.ema_decay, (1.0 + done) / (10.0 + done))  # young averages forget faster
         self.average.assign_sub((1.0 - keep) * (self.average - self.weights))
-        _spread(self.weights, self.model.trainable_variables)
+        spread(self.weights, self.model.trainable_variables)
         return tf.constant(1.0)
+
+
+class Gradient:
+    """The compiled gradient of one model's losses, flat, with a count of its traces.
+
+    Args:
+        model: whose weights.
+        config: which losses count how much, and whether XLA compiles them.
+        learns: for each weight whether it has a gradient at all.
+    """
+
+    def __init__(self, model: XTTS, config: TrainingConfig, learns: Sequence[bool]):
+        self._model, self._config, self._learns = model, config, learns
+        self.traces = 0
+        self._compiled = tf.function(self._find, autograph=False, jit_compile=config.xla)
+
+    def of(
+        self, batch: Batch, sizes: Sizes, guidance: tf.Tensor, scale: tf.Tensor, parts: int
+    ) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
+        """Gradient and losses of a batch, found in so many parts; `sizes` are those of the batch it belongs to."""
+        gradient, losses = self._compiled(batch, sizes, guidance, scale, tf.constant(0), parts)
+        for part in range(1, parts):
+            more, found = self._compiled(batch, sizes, guidance, scale, tf.constant(part), parts)
+            gradient += more
+            losses = {name: losses[name] + found[name] for name in losses}
+        return gradient, losses
+
+    def _find(
+        self, whole: Batch, sizes: Sizes, guidance: tf.Tensor, scale: tf.Tensor, part: tf.Tensor, parts: int
+    ) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
+        self.traces += 1  # runs while tracing only
+        model = self._model
+        batch = _take_rows(whole, part, parts)
+        learning = [v for v, learns in zip(model.trainable_variables, self._learns, strict=True) if learns]
+        with tf.GradientTape(watch_accessed_variables=False) as tape:
+            tape.watch([v.value for v in learning])
+            counts = count_batch(sizes, model.frames_per_step)
+            losses = speech_losses(model(batch, guidance), batch.weights, counts)
+            loss = total_loss(losses, self._config)
+            scaled = loss * scale
+        found = iter(tape.gradient(scaled, learning))
+        gradients = [
+            next(found) if learns else tf.zeros(v.shape)
+            for v, learns in zip(model.trainable_variables, self._learns, strict=True)
+        ]
+        frames = tf.reduce_sum(tf.cast(batch.mel_lengths, tf.float32) * batch.weights)
+        return _flatten(gradients), {"loss": loss, **losses, "frames": frames}
 
 
 def load_average(model: XTTS, arrays: dict[str, np.ndarray]) -> None:
@@ -222,7 +256,7 @@ def _flatten(tensors: Sequence[tf.Tensor]) -> tf.Tensor:
     return tf.concat([tf.reshape(t, [-1]) for t in tensors], axis=0)
 
 
-def _spread(flat: tf.Tensor, variables: Sequence[tf.Variable]) -> None:
+def spread(flat: tf.Tensor, variables: Sequence[tf.Variable]) -> None:
     """Writes a flat vector back into the variables that `_flatten` would read in the same order."""
     parts = tf.split(flat, [math.prod(v.shape) for v in variables])
     for variable, part in zip(variables, parts, strict=True):

@@ -8,7 +8,6 @@ import functools
 import itertools
 import math
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
@@ -18,18 +17,18 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from myxtts.batch import Batch
+from myxtts.batch import Fed, Halves
 from myxtts.config.config import XTTSConfig
 from myxtts.config.load import differences
 from myxtts.data.cache import learn_tokenizer, prepare, require_clips
 from myxtts.data.dataset import HostDataset
-from myxtts.devices import HOST, plan_devices, require_on
+from myxtts.devices import HOST, memory_peaks, plan_devices, process_peak_mb, require_on
 from myxtts.errors import RunError, UsageError
 from myxtts.models.layers import unstack_frames
 from myxtts.models.xtts import XTTS
 from myxtts.pipeline.clock import StageClock
 from myxtts.pipeline.featurize import Featurizer
-from myxtts.pipeline.feed import Feed, most_slots
+from myxtts.pipeline.feed import SLOTS, Feed, join, most_slots
 from myxtts.pipeline.stage import StageError, naming_stage, some
 from myxtts.training.aside import Aside
 from myxtts.training.bad_steps import BadSteps
@@ -39,6 +38,7 @@ from myxtts.training.logbook import Logbook
 from myxtts.training.metrics import Event, Metrics, Notice, Primed, Resized, Sample, Summary, Validation
 from myxtts.training.optimizer import learning_rate
 from myxtts.training.pace import Pace
+from myxtts.training.parallel import ParallelStep
 from myxtts.training.sampler import Sampler
 from myxtts.training.saver import Saver
 from myxtts.training.sets import collect_voices, make_sets, sample_sentences
@@ -92,11 +92,15 @@ class XTTSTrainer:
             raise UsageError(f"{error}; to teach it, start a new run with --init-from {resume_checkpoint}") from None
         self.voices = collect_voices(self.train_set)
         self.featurizer = Featurizer(config)
-        precision = config.training.mixed_precision
+        # Feed, sample audio and perhaps training share the data device; on a GPU, threads take turns to give it work.
+        shared = self.devices.two_devices and not self.devices.virtual
+        self._turn: AbstractContextManager = threading.RLock() if shared else nullcontext()
         with tf.device(self.devices.model_device):
-            self.model = model or XTTS(config.model, len(self.tokenizer.symbols), config.audio.n_mels, precision)
+            self.model = model or self._make_model()
             self.model.create_variables()
             self.step = TrainStep(self.model, config.training)
+            if self.devices.both_train:
+                self.step = ParallelStep(self.model, config.training, self._make_model, self.devices, self._turn)
         require_on(self.devices.model_device, self.step.variables(), "the model")
         self.evaluate = EvaluateStep(self.model, config.training)
         self.steps_done = self.batches_done = self.validations_since_best = 0
@@ -105,9 +109,6 @@ class XTTSTrainer:
         self._owes_validation = False  # one that was due was cut short
         self.bad_steps = BadSteps(config.training.max_bad_steps)
         self._notices: list[str] = []
-        # Feed and sample audio share the data device; on a GPU, threads must take turns to give it work.
-        shared = self.devices.two_devices and not self.devices.virtual
-        self._turn: AbstractContextManager = threading.Lock() if shared else nullcontext()
         self._knows_alignment = False  # without it, the averages of a flat start lead the search at first
         if saved and resume_checkpoint:
             self._go_on(saved, reset_optimizer)
@@ -115,6 +116,11 @@ class XTTSTrainer:
             self._refuse_deaf_symbols(len(saved.tokenizer.symbols))
             self.step.begin_from(saved.arrays, len(saved.tokenizer.symbols))
             self._knows_alignment = len(saved.tokenizer.symbols) == len(self.tokenizer.symbols)
+
+    def _make_model(self) -> XTTS:
+        config = self.config
+        symbols, precision = len(self.tokenizer.symbols), config.training.mixed_precision
+        return XTTS(config.model, symbols, config.audio.n_mels, precision)
 
     def _go_on(self, saved: Checkpoint, reset_optimizer: bool) -> None:
         """Takes the state of a checkpoint; where the order of the clips is another now, the epoch starts anew."""
@@ -173,13 +179,14 @@ class XTTSTrainer:
         return Feed(
             dataset,
             self.featurizer,
-            self.devices,
+            self.devices.alone() if purpose else self.devices,
             clock,
             start,
             epochs,
             shuffle,
             stall_seconds=data.stall_timeout,
             most=data.prefetch or most_slots(self.config.step_clips),
+            slots=data.prefetch or SLOTS,
             resized=lambda slots, reason: note(Resized(self.steps_done, slots, reason)),
             turn=self._turn,
             stop=stop,
@@ -211,6 +218,7 @@ class XTTSTrainer:
             ) as feed,
             ExitStack() as stack,
         ):
+            logbook.record_run(self.steps_done, self._about())
             saver = Saver(run, config.keep, aside, self.steps_done, validates=self.val_set is not None)
             sampler = self._make_sampler(run)
             if sampler:
@@ -226,12 +234,11 @@ class XTTSTrainer:
                 if not self._owes_validation:
                     saver.save(self._checkpoint(pace))
             for batch in () if self._why_complete() else self._flat_start_first(iter(feed), stop):
-                begin = time.perf_counter()
                 rate = learning_rate(config, self.steps_done, self.progress(pace.seconds))
-                results = self._take_step(batch, rate)
+                results = self.take_step(batch, rate)
                 self.steps_done += 1
                 self.batches_done += 1
-                pace.add(tuple(batch.mel.shape), time.perf_counter() - begin, results)
+                pace.add(batch.mel_shape, results)
                 self.seconds_done, self._loss = pace.seconds, None
                 complete = self.progress(pace.seconds) >= 1.0
                 last = complete or stop.is_set()
@@ -284,7 +291,7 @@ class XTTSTrainer:
         self._tell(logbook, aside.finish())
         saver.require_saved()
 
-    def _take_step(self, batch: Batch, rate: float) -> dict[str, tf.Tensor]:
+    def take_step(self, batch: Fed, rate: float) -> dict[str, tf.Tensor]:
         """One optimizer step; where memory runs out and `auto_batch` allows it, in smaller parts."""
         guidance = 0.0
         if self.config.training.guide_steps and not self._knows_alignment:
@@ -299,7 +306,7 @@ class XTTSTrainer:
                     raise
                 self._make_room(batch)
 
-    def _make_room(self, batch: Batch) -> None:
+    def _make_room(self, batch: Fed) -> None:
         """Halves the parts of a step.
 
         Raises:
@@ -307,7 +314,8 @@ class XTTSTrainer:
         """
         parts = self.step.parts
         rows = self.config.step_clips // parts
-        shape = f"{batch.tokens.shape[1]} tokens x {batch.mel.shape[1]} frames"
+        tokens = (batch.on_model if isinstance(batch, Halves) else batch).tokens
+        shape = f"{tokens.shape[1]} tokens x {batch.mel_shape[1]} frames"
         found = f"out of memory with --batch-size {rows} at the bucket of {shape}"
         smaller = f"--batch-size {rows // 2} --grad-accum {2 * parts}"
         if rows == 1:
@@ -358,8 +366,26 @@ class XTTSTrainer:
             progress=min(1.0, progress),
             seconds_left=pace.seconds * max(0.0, 1 - progress) / max(progress, 1e-6),
             skipped=self.bad_steps.skipped,
+            memory_mb=self._memory_mb(),
             **measured,
         )
+
+    def _memory_mb(self) -> float:
+        """The peak so far on the training GPU, else of the process."""
+        return memory_peaks(self.devices)[self.devices.model_device] or process_peak_mb()
+
+    def _about(self) -> dict[str, Any]:
+        """What readers of the log want to know of a run."""
+        data, training = self.config.data, self.config.training
+        return {
+            "step_clips": self.config.step_clips,
+            "batch_size": data.batch_size,
+            "grad_accum": training.grad_accum,
+            "model_size": self.config.model.size,
+            "precision": training.mixed_precision,
+            "pipeline": self.devices.pipeline,
+            "devices": [self.devices.data_device, self.devices.model_device],
+        }
 
     def _summary(self, pace: Pace) -> Summary:
         return Summary(steps=self.steps_done, traces=self.step.traces, skipped=self.bad_steps.skipped, **pace.summary())
@@ -374,7 +400,7 @@ class XTTSTrainer:
             shares.append(seconds / (60 * config.max_minutes))
         return max(shares)
 
-    def _flat_start_first(self, feed: Iterator[Batch], stop: threading.Event) -> Iterator[Batch]:
+    def _flat_start_first(self, feed: Iterator[Fed], stop: threading.Event) -> Iterator[Fed]:
         """Sweeps over the first batches to set up the alignment guide, then hands out those and all others."""
         config = self.config.training
         if self.steps_done or self._knows_alignment or not config.flat_start_sweeps or not config.guide_steps:
@@ -387,7 +413,7 @@ class XTTSTrainer:
                 return iter(())
             names = functools.partial(self.train_set.names, number)
             with naming_stage("flat start", number, names), tf.device(self.devices.model_device):
-                flat_start.add(batch, first=sweep == 0)
+                flat_start.add(join(batch, self.devices.model_device), first=sweep == 0)
                 if number == len(first) - 1:
                     flat_start.finish_sweep()
         return itertools.chain(first, feed)

@@ -1,7 +1,6 @@
 """The demo from the command to the page in a real browser."""
 
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -48,34 +47,19 @@ def test_the_page_needs_nothing_from_outside(demo):
     assert not re.findall(r'(?:src|href)="(?!data:)', page)
 
 
-@pytest.mark.skipif(
-    shutil.which("chromium") is None or shutil.which("chromedriver") is None,
-    reason="needs chromium and chromium-driver",
-)
-def test_players_play_and_pictures_render_in_a_browser(demo, tmp_path):
-    from selenium import webdriver
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = shutil.which("chromium")
-    for flag in ("headless=new", "no-sandbox", "disable-gpu", "disable-quic", "no-first-run", "disable-sync",
-                 "disable-background-networking", "disable-component-update", "disable-dev-shm-usage",
-                 "autoplay-policy=no-user-gesture-required", f"user-data-dir={tmp_path}"):  # fmt: skip
-        options.add_argument(f"--{flag}")
-    service = webdriver.ChromeService(executable_path=shutil.which("chromedriver"))
-    with webdriver.Chrome(options=options, service=service) as browser:
-        browser.set_script_timeout(60)
-        browser.get((demo[0] / "index.html").as_uri())
-        pictures = browser.execute_script("return [...document.images].map(i => i.complete && i.naturalWidth > 0)")
-        assert len(pictures) >= 14 and all(pictures)
-        played = browser.execute_async_script(
-            """const done = arguments[0];
-            Promise.all([...document.querySelectorAll('audio')].map(async player => {
-                player.muted = true;
-                await player.play();
-                await new Promise(go => player.addEventListener('timeupdate', () => player.currentTime && go()));
-                return [player.duration, player.error === null];
-            })).then(done, error => done(String(error)));"""
-        )
-        assert isinstance(played, list), played
-        assert len(played) == 13 and all(seconds > 0.2 and fine for seconds, fine in played)
-        assert browser.execute_script("return document.querySelectorAll('svg polyline').length") == 1
+def test_players_play_and_pictures_render_in_a_browser(demo, browser):
+    browser.get((demo[0] / "index.html").as_uri())
+    pictures = browser.execute_script("return [...document.images].map(i => i.complete && i.naturalWidth > 0)")
+    assert len(pictures) >= 14 and all(pictures)
+    played = browser.execute_async_script(
+        """const done = arguments[0];
+        Promise.all([...document.querySelectorAll('audio')].map(async player => {
+            player.muted = true;
+            await player.play();
+            await new Promise(go => player.addEventListener('timeupdate', () => player.currentTime && go()));
+            return [player.duration, player.error === null];
+        })).then(done, error => done(String(error)));"""
+    )
+    assert isinstance(played, list), played
+    assert len(played) == 13 and all(seconds > 0.2 and fine for seconds, fine in played)
+    assert browser.execute_script("return document.querySelectorAll('svg polyline').length") == 1

@@ -9,6 +9,7 @@ from myxtts.demo.corpus import make_corpus
 from myxtts.demo.demo import demo_config
 from myxtts.training.trainer import XTTSTrainer
 from tests.interruptions import interrupt_again_and_again
+from tests.scenarios import SCENARIOS, run_scenario
 
 
 @pytest.mark.slow
@@ -30,3 +31,9 @@ def test_thirty_interruptions_change_no_weight(corpus, tiny_yaml, tmp_path):
 @pytest.mark.slow
 def test_half_an_hour_on_two_devices_grows_nothing():
     subprocess.run([sys.executable, "benchmarks/soak.py"], check=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_forty_pipelines_are_measured_named_and_helped(name):
+    print(run_scenario(name))

@@ -25,6 +25,7 @@ ELSEWHERE = {  # module under tests : function
     "--model-gpu-memory": "unit.test_devices:test_memory_grows_unless_each_gpu_has_its_limit",
     "--mixed-precision": "integration.test_left_alone:test_bfloat16_trains_and_float16_wants_a_gpu",
     "--grad-accum": "integration.test_left_alone:test_parts_of_a_batch_train_as_the_whole_batch_does",
+    "--auto": "integration.test_profile:test_auto_measures_first_and_says_where_a_setting_came_from",
     "--auto-batch": "integration.test_left_alone:test_auto_batch_halves_until_it_fits_and_changes_no_result",
     "--max-bad-steps": "integration.test_left_alone:test_too_many_poisoned_batches_end_the_run_with_their_clips",
     "--early-stop": "integration.test_left_alone:test_early_stopping_counts_validations",
@@ -134,7 +135,7 @@ def test_device_flags(make):
     assert (two.data_device, two.model_device, two.pipeline) == ("/CPU:1", "/CPU:0", "split")
     one = make("--virtual-devices", 2, "--data-gpu", "none", "--model-gpu", "none").devices
     assert not one.two_devices
-    for slots in (1, 2):
+    for slots in (1, 2, 7):
         trainer = make("--prefetch", slots)
         assert trainer._feed(trainer.train_set, StageClock()).slots == slots
 
@@ -146,7 +147,7 @@ def test_model_and_optimisation_flags(make):
     seeded = make("--seed", 7)
     assert seeded.step.arrays()["weights"].std() != tiny.step.arrays()["weights"].std()
     assert seeded.train_set.names(0) != tiny.train_set.names(0) or seeded.train_set.names(1) != tiny.train_set.names(1)
-    assert make("--xla").step._gradient._jit_compile and not tiny.step._gradient._jit_compile
+    assert make("--xla").step._gradient._compiled._jit_compile and not tiny.step._gradient._compiled._jit_compile
 
 
 def test_limits(make):

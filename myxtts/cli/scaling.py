@@ -1,0 +1,53 @@
+"""`myxtts scaling`."""
+
+import argparse
+import dataclasses
+import json
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from myxtts.cli.compare import interval_text, unique_names
+from myxtts.cli.settings import require_parent
+from myxtts.diagnostics.plot import draw_panels
+from myxtts.diagnostics.runs import fit_scaling, read_run, size_rows
+
+
+def run(options: argparse.Namespace) -> int:
+    """Reads runs at several batch sizes and shows how throughput and memory scale."""
+    require_parent(options.plot)
+    runs = [read_run(Path(path)) for path in options.runs]
+    rows = size_rows(list(zip(unique_names(runs, options.runs), runs, strict=True)))
+    scaling = fit_scaling(rows)
+    if options.plot:
+        memory = [(row.clips, row.memory_mb) for row in rows if row.memory_mb is not None]
+        panels = {"clips a second": {"": [(row.clips, row.clips_per_second) for row in rows]}}
+        panels |= {"memory, MB": {"": memory}} if memory else {}
+        draw_panels(Path(options.plot), panels, "clips a step", markers=True)
+    if options.json:
+        print(json.dumps({"runs": [dataclasses.asdict(row) for row in rows], **vars(scaling)}))
+        return 0
+    console = Console()
+    table = Table(title="Scaling with the batch")
+    for column in ("run", "clips a step", "step ms (95 %)", "clips/s", "frames/s", "efficiency", "memory"):
+        table.add_column(column, justify="left" if column == "run" else "right")
+    for row in rows:
+        table.add_row(
+            row.name,
+            str(row.clips),
+            interval_text(row.step_ms),
+            f"{row.clips_per_second:.1f}",
+            f"{row.frames_per_second:.0f}",
+            f"{row.efficiency:.0%}",
+            "not recorded" if row.memory_mb is None else f"{row.memory_mb:.0f} MB",
+        )
+    console.print(table)
+    words = (
+        f"beyond {scaling.best} clips a doubling adds less than 5 % throughput"
+        if scaling.best < rows[-1].clips
+        else f"throughput still grows at {scaling.best} clips a step"
+    )
+    line = f"A step costs {scaling.fixed_ms:.1f} ms and {scaling.clip_ms:.2f} ms a clip; {words}."
+    console.print(line, highlight=False, soft_wrap=True)
+    return 0

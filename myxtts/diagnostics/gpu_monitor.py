@@ -1,0 +1,200 @@
+"""What the driver tells about the cards while something runs.
+
+In: ids as nvidia-smi numbers them.
+Out: readings by card from a thread of its own, their statistics, and how two cards are linked; where the driver does
+not tell a value, it is None and the reason is kept.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+import pynvml
+
+PERIOD = 0.2  # seconds between two readings; the driver's own figures change about as often
+MEASURES = {
+    "utilisation": "%",
+    "memory": "MB",
+    "pcie_sent": "MB/s",
+    "pcie_received": "MB/s",
+    "power": "W",
+    "temperature": "°C",
+    "clock": "MHz",
+}
+THROTTLES = {
+    pynvml.nvmlClocksEventReasonSwPowerCap: "power cap",
+    pynvml.nvmlClocksEventReasonHwSlowdown: "hardware slowdown",
+    pynvml.nvmlClocksEventReasonSwThermalSlowdown: "temperature",
+    pynvml.nvmlClocksEventReasonHwThermalSlowdown: "temperature (hardware)",
+    pynvml.nvmlClocksEventReasonHwPowerBrakeSlowdown: "power brake",
+}
+LINKS = {
+    pynvml.NVML_TOPOLOGY_INTERNAL: "on one board: the copy stays on it",
+    pynvml.NVML_TOPOLOGY_SINGLE: "behind one PCIe switch: the copy does not pass the CPU",
+    pynvml.NVML_TOPOLOGY_MULTIPLE: "behind several PCIe switches: the copy does not pass the CPU",
+    pynvml.NVML_TOPOLOGY_HOSTBRIDGE: "behind one PCIe host bridge: the copy passes the CPU's bridge",
+    pynvml.NVML_TOPOLOGY_NODE: "on one socket, behind different host bridges: the copy passes the CPU",
+    pynvml.NVML_TOPOLOGY_SYSTEM: "across sockets: the copy passes both CPUs, the slowest way",
+}
+NVLINK = "NVLink: the copy goes from card to card, faster than PCIe"
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Of one measure of one card."""
+
+    least: float
+    mean: float
+    most: float
+    deviation: float
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> "Statistics":
+        found = np.asarray(values, float)
+        return cls(float(found.min()), float(found.mean()), float(found.max()), float(found.std()))
+
+
+@dataclass
+class CardReadings:
+    """One card: its name, the time of each reading and its values; a value is None where the driver gave none."""
+
+    name: str = ""
+    seconds: list[float] = field(default_factory=list)  # since the monitor began
+    values: dict[str, list[float | None]] = field(default_factory=lambda: {name: [] for name in MEASURES})
+    throttled: dict[str, int] = field(default_factory=dict)  # readings by reason
+    missing: dict[str, str] = field(default_factory=dict)  # why a measure has no value
+
+    def statistics(self, measure: str) -> Statistics | None:
+        known = [value for value in self.values[measure] if value is not None]
+        return Statistics.of(known) if known else None
+
+    @property
+    def oscillation(self) -> float | None:
+        """How far utilisation swings, 0 to 1; None without readings."""
+        known = [value for value in self.values["utilisation"] if value is not None]
+        return swing(known) / 100 if known else None
+
+
+def swing(values: Sequence[float]) -> float:
+    """From the low tenth to the high tenth, so that one odd reading does not count."""
+    low, high = np.percentile(np.asarray(values, float), [10, 90])
+    return float(high - low)
+
+
+class GpuMonitor:
+    """Reads the cards in the background while its block runs; `reason` tells why there is nothing to read."""
+
+    def __init__(self, ids: Sequence[int], period: float = PERIOD):
+        self.cards: dict[int, CardReadings] = {number: CardReadings() for number in ids}
+        self.reason = "" if ids else "no NVIDIA card is used"
+        self._period, self._end = period, threading.Event()
+        self._handles: dict[int, Any] = {}
+        self._thread = threading.Thread(target=self._watch, name="gpu monitor", daemon=True)
+        self._begin = 0.0
+
+    def __enter__(self) -> Self:
+        self._begin = time.perf_counter()
+        if self.cards:
+            try:
+                pynvml.nvmlInit()
+            except pynvml.NVMLError as error:
+                self.reason = f"NVIDIA driver: {error}"
+            else:
+                self._open()
+                self._thread.start()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        if self._thread.ident is not None:
+            self._end.set()
+            self._thread.join()
+            pynvml.nvmlShutdown()
+
+    def _open(self) -> None:
+        for number, card in self.cards.items():
+            try:
+                handle = pynvml.nvmlDeviceGetHandleByIndex(number)
+                card.name = _text(pynvml.nvmlDeviceGetName(handle))
+                self._handles[number] = handle
+            except pynvml.NVMLError as error:
+                card.missing.update(dict.fromkeys(MEASURES, str(error)))
+
+    def _watch(self) -> None:
+        while True:
+            for number in list(self._handles):
+                if not self._read(self.cards[number], self._handles[number]):
+                    del self._handles[number]
+            if self._end.wait(self._period):
+                return
+
+    def _read(self, card: CardReadings, handle: Any) -> bool:
+        """One reading of one card; False when the card is lost."""
+        card.seconds.append(time.perf_counter() - self._begin)
+        lost = False
+        for measure, ask in QUESTIONS.items():
+            value: float | None = None
+            if measure not in card.missing:
+                try:
+                    value = float(ask(handle))
+                except pynvml.NVMLError as error:
+                    card.missing[measure] = str(error)
+                    lost = lost or error.value == pynvml.NVML_ERROR_GPU_IS_LOST
+            card.values[measure].append(value)
+        for reason in _throttle_reasons(handle):
+            card.throttled[reason] = card.throttled.get(reason, 0) + 1
+        if lost:
+            card.missing.update(dict.fromkeys(MEASURES, "the card was lost while it was watched"))
+        return not lost
+
+
+QUESTIONS: dict[str, Callable[[Any], float]] = {
+    "utilisation": lambda handle: pynvml.nvmlDeviceGetUtilizationRates(handle).gpu,
+    "memory": lambda handle: pynvml.nvmlDeviceGetMemoryInfo(handle).used / 2**20,
+    "pcie_sent": lambda handle: pynvml.nvmlDeviceGetPcieThroughput(handle, pynvml.NVML_PCIE_UTIL_TX_BYTES) / 1024,
+    "pcie_received": lambda handle: pynvml.nvmlDeviceGetPcieThroughput(handle, pynvml.NVML_PCIE_UTIL_RX_BYTES) / 1024,
+    "power": lambda handle: pynvml.nvmlDeviceGetPowerUsage(handle) / 1000,
+    "temperature": lambda handle: pynvml.nvmlDeviceGetTemperature(handle, pynvml.NVML_TEMPERATURE_GPU),
+    "clock": lambda handle: pynvml.nvmlDeviceGetClockInfo(handle, pynvml.NVML_CLOCK_SM),
+}
+
+
+def _throttle_reasons(handle: Any) -> list[str]:
+    for ask in (pynvml.nvmlDeviceGetCurrentClocksEventReasons, pynvml.nvmlDeviceGetCurrentClocksThrottleReasons):
+        try:  # older drivers know the second name only
+            bits = ask(handle)
+        except pynvml.NVMLError:
+            continue
+        return [words for bit, words in THROTTLES.items() if bits & bit]
+    return []
+
+
+def find_link(one: int, other: int) -> str:
+    """How two cards reach each other, in words; empty where the driver does not tell."""
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError:
+        return ""
+    try:
+        handles = [pynvml.nvmlDeviceGetHandleByIndex(number) for number in (one, other)]
+        if _has_nvlink(*handles):
+            return NVLINK
+        return LINKS.get(pynvml.nvmlDeviceGetTopologyCommonAncestor(*handles), "")
+    except pynvml.NVMLError:
+        return ""
+    finally:
+        pynvml.nvmlShutdown()
+
+
+def _has_nvlink(one: Any, other: Any) -> bool:
+    try:
+        status = pynvml.nvmlDeviceGetP2PStatus(one, other, pynvml.NVML_P2P_CAPS_INDEX_NVLINK)
+    except pynvml.NVMLError:
+        return False
+    return status == pynvml.NVML_P2P_STATUS_OK
+
+
+def _text(name: str | bytes) -> str:
+    return name.decode() if isinstance(name, bytes) else name

@@ -1,0 +1,89 @@
+"""What `profile` measures: the real feed and the real step, on the user's clips or on noise.
+
+In: XTTSConfig.
+Out: a `Workload`; nothing of it is left on the disk.
+"""
+
+import functools
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import tensorflow as tf
+
+from myxtts.audio.wav import write_wave
+from myxtts.batch import Batch
+from myxtts.config.config import XTTSConfig
+from myxtts.devices import wait_for
+from myxtts.diagnostics.profile import Workload
+from myxtts.diagnostics.stage_model import Arrangement
+from myxtts.pipeline.feed import most_slots
+from myxtts.training.trainer import XTTSTrainer
+
+SHORTEST, LONGEST = 3.0, 4.5  # seconds of a clip of noise: one batch shape, little to compile
+BATCHES, FEWEST, MOST = 8, 32, 512  # of them
+SYLLABLES = "ba ne tilo ma su keri do pa lavo min ra se".split()
+SECONDS_A_WORD = 0.35
+
+
+@contextmanager
+def real_workload(config: XTTSConfig) -> Iterator[Workload]:
+    """The trainer's own parts, warm-up and checkpoints left out; for two devices it can also train on both."""
+    mode = config.data.pipeline or ("split" if config.data.data_gpu >= 0 else "buffered")
+    with tempfile.TemporaryDirectory() as home:
+        data, training = config.data, replace(config.training, guide_steps=0, checkpoint_dir=f"{home}/run")
+        if not data.train_data:
+            make_noise(Path(home) / "clips", config)
+            data = replace(data, train_data=f"{home}/clips", cache_dir=f"{home}/cache", val_clips=0, buckets=1)
+        if data.data_gpu >= 0 and config.data.batch_size % 2 == 0:
+            data = replace(data, pipeline="parallel")
+        trainer = XTTSTrainer(replace(config, data=data, training=training))
+        arrangement = Arrangement(
+            workers=data.num_workers or 1,
+            ahead=data.pipeline_buffer_size,
+            slots=data.prefetch or most_slots(config.step_clips),
+            mode=mode,
+        )
+        yield Workload(
+            source=trainer.train_set,
+            featurizer=trainer.featurizer,
+            step=lambda batch: trainer.take_step(batch, training.lr)["loss"],
+            devices=replace(trainer.devices, pipeline=mode),
+            arrangement=arrangement,
+            traces=lambda: trainer.step.traces + trainer.featurizer.traces,
+            time_parts=functools.partial(time_parts, trainer),
+            can_halve=data.pipeline == "parallel",
+        )
+
+
+def time_parts(trainer: XTTSTrainer, batch: Batch) -> dict[str, float]:
+    """Seconds of a step's parts, each waited for; the backward pass is what a gradient takes longer than a look."""
+    rate, guidance = tf.constant(trainer.config.training.lr), tf.constant(0.0)
+    begin = time.perf_counter()
+    wait_for(trainer.evaluate(batch, guidance)[0]["loss"])
+    seen = time.perf_counter()
+    found = trainer.step.find_gradient(batch, guidance)
+    wait_for(found[0])
+    differentiated = time.perf_counter()
+    wait_for(trainer.step.apply(*found, rate)["skipped"])
+    moved = time.perf_counter()
+    forward, gradient = seen - begin, differentiated - seen
+    return {"forward": forward, "backward": max(0.0, gradient - forward), "update": moved - differentiated}
+
+
+def make_noise(folder: Path, config: XTTSConfig) -> None:
+    """A dataset folder of noise with words of about the right length."""
+    rng, rate = np.random.default_rng(0), config.audio.sample_rate
+    count = int(np.clip(BATCHES * config.step_clips, FEWEST, MOST))
+    (folder / "wavs").mkdir(parents=True)
+    lines = []
+    for number, seconds in enumerate(np.linspace(SHORTEST, min(LONGEST, config.data.max_seconds), count)):
+        wave = rng.uniform(-0.1, 0.1, int(seconds * rate)).astype(np.float32)
+        write_wave(folder / "wavs" / f"noise-{number:04d}.wav", wave, rate)
+        words = rng.choice(SYLLABLES, max(1, int(seconds / SECONDS_A_WORD)))
+        lines.append(f"noise-{number:04d}|{' '.join(words)}\n")
+    (folder / "metadata.csv").write_text("".join(lines), encoding="utf-8")

@@ -1,0 +1,57 @@
+"""Two devices that both train: the same steps as on one."""
+
+import threading
+
+import numpy as np
+import pytest
+
+from myxtts.config.load import build, read_yaml
+from myxtts.errors import UsageError
+from myxtts.training.trainer import XTTSTrainer
+
+
+@pytest.fixture
+def train(corpus, tiny_yaml, tmp_path):
+    def run(pipeline: str, steps: int, resume=None, stop_at: int = 0, **values) -> XTTSTrainer:
+        places = {
+            "data.train_data": str(corpus),
+            "data.cache_dir": str(tmp_path / "cache"),
+            "data.virtual_devices": 2,
+            "data.data_gpu": 0,
+            "data.model_gpu": 1,
+            "data.buckets": 1,
+            "data.pipeline": pipeline,
+            "data.model_start_delay": 0.0,
+            "training.checkpoint_dir": str(tmp_path / pipeline),
+            "training.max_steps": steps,
+            "training.sample_every": 0,
+            "training.log_every": 1,
+        }
+        trainer = XTTSTrainer(build({**read_yaml(tiny_yaml), **places, **values}), resume_checkpoint=resume)
+        stop = threading.Event()
+        trainer.train(lambda event: stop.set() if getattr(event, "step", 0) == stop_at > 0 else None, stop)
+        return trainer
+
+    return run
+
+
+def test_both_devices_train_and_the_result_is_that_of_one(train):
+    split, parallel = train("split", 10), train("parallel", 10)
+    assert np.abs(split.step.arrays()["weights"] - parallel.step.arrays()["weights"]).max() < 1e-5
+    replica = parallel.step._replica.trainable_variables
+    assert {v.value.device.rsplit(":", 1)[-1] for v in replica} == {"0"}
+    assert parallel.step.traces == 2 * split.step.traces
+
+
+@pytest.mark.slow
+def test_a_resumed_run_goes_on_exactly(train, tmp_path):
+    whole = train("parallel", 8)
+    (tmp_path / "parallel").rename(tmp_path / "whole")
+    assert train("parallel", 8, stop_at=4).steps_done < 8
+    again = train("parallel", 8, resume=tmp_path / "parallel" / "latest")
+    np.testing.assert_array_equal(whole.step.arrays()["weights"], again.step.arrays()["weights"])
+
+
+def test_an_odd_batch_cannot_be_halved(train):
+    with pytest.raises(UsageError, match="--batch-size 3 must be even"):
+        train("parallel", 1, **{"data.batch_size": 3})

@@ -1,0 +1,143 @@
+"""The profiler on the real pipeline in its smallest form, and on stages whose times are known."""
+
+import json
+
+import pytest
+
+from myxtts.diagnostics.advice import advise
+from myxtts.diagnostics.profile import Profiler
+from tests.scenarios import SCENARIOS, make_workload
+from tests.two_devices import PLAN
+
+TWO = ("--virtual-devices", 2, "--data-gpu", 0, "--model-gpu", 1)
+
+
+@pytest.fixture(scope="module")
+def profiled(tmp_path_factory, run_myxtts, tiny_yaml):
+    home = tmp_path_factory.mktemp("profile")
+    words = ("--config", tiny_yaml, *TWO, "--batch-size", 4, "--num-steps", 12, "--step-parts")
+    result = run_myxtts("profile", *words, "--json", "--trace", home / "trace.json", "--html", home / "page.html")
+    assert result.returncode == 0, result.stderr
+    return json.loads(result.stdout), home
+
+
+def test_the_real_pipeline_is_measured(profiled):
+    document, _ = profiled
+    assert all(document["stages"][stage]["mean_ms"] > 0 for stage in ("load", "preprocess", "train"))
+    assert set(document["ways"]) == {"sequential", "buffered", "split", "parallel"}
+    assert all(way["measured"] and way["step_ms"] > 0 for way in document["ways"].values())
+    assert document["step_ms"] < 1.5 * document["total_ms"]
+    assert set(document["step_parts_ms"]) == {"forward", "backward", "update"}
+    assert document["compile_seconds"] > 0 and document["shapes"] == 1
+
+
+def test_no_card_is_not_available_and_never_a_number(profiled):
+    document, _ = profiled
+    assert document["gpus"] == {} and document["gpus_reason"] == "no NVIDIA card is used"
+    assert document["memory_peak_mb"]["/CPU:0"] is None and document["memory_peak_mb"]["host"] > 100
+
+
+def test_the_trace_has_a_lane_for_each_stage_and_every_batch(profiled):
+    _, home = profiled
+    events = json.loads((home / "trace.json").read_text())["traceEvents"]
+    lanes = {event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"}
+    assert [words.split()[0] for words in lanes.values()] == ["load", "preprocess", "transfer", "wait", "train"]
+    batches = {(event["tid"], event["name"]) for event in events if event["ph"] == "X"}
+    assert all((lane, "batch 3") in batches for lane in lanes)
+    assert any(event["ph"] == "C" for event in events)
+
+
+def test_the_report_says_what_the_specification_says(run_myxtts, tiny_yaml, trained, tmp_path):
+    result = run_myxtts("profile", "--config", tiny_yaml, "--num-steps", 12)
+    assert result.returncode == 0, result.stderr
+    for words in ("TIMING BREAKDOWN", "Data Load", "Preprocess", "GPU Transfer", "Training", "Total", "Pipeline gaps",
+                  "GPU UTILIZATION", "not available: no NVIDIA card is used", "BOTTLENECK ANALYSIS", "RECOMMENDATIONS",
+                  "by the stage model"):  # fmt: skip
+        assert words in result.stdout, words
+
+
+@pytest.mark.parametrize(
+    ("words", "answer"),
+    [
+        (("--num-steps", 3), "fewer than 12"),
+        (("--html", "/nowhere/at/all.html"), "there is no folder /nowhere/at"),
+        (("--data-gpu", 0), "--data-gpu 0 needs --model-gpu"),
+        (("--run", "/nowhere"), "goes with --html"),
+    ],
+)
+def test_wrong_usage_is_one_line(run_myxtts, words, answer):
+    result = run_myxtts("profile", *words)
+    assert result.returncode == 2 and answer in result.stderr and len(result.stderr.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize("name", ["disk, deep", "features, long", "transfer, long", "step, long"])
+def test_the_slowest_of_known_stages_is_named(name):
+    """Far apart, so that a busy machine does not blur them; `make test-slow` has forty and their cures."""
+    scenario = SCENARIOS[name]
+    profile = Profiler(make_workload(scenario.stages, scenario.arrangement, PLAN), 12).run(ways=False)
+    assert not profile.measured.ways and advise(profile.measured).bottleneck == scenario.bottleneck
+
+
+def hover(browser, name: str, x: float, y: float) -> str:
+    """What the page tells where the pointer stands on a canvas; coordinates are its CSS pixels."""
+    return browser.execute_script(
+        """const canvas = document.querySelector(arguments[0]), box = canvas.getBoundingClientRect();
+        canvas.dispatchEvent(new PointerEvent("pointermove",
+            {clientX: box.left + arguments[1], clientY: box.top + arguments[2], bubbles: true}));
+        const note = document.getElementById("note");
+        return note.style.display === "none" ? "" : note.textContent;""",
+        name,
+        x,
+        y,
+    )
+
+
+@pytest.mark.parametrize("width", [1200, 390])
+def test_the_page_works_in_a_browser_without_a_network(profiled, browser, width):
+    browser.set_window_size(width, 900)
+    browser.get((profiled[1] / "page.html").as_uri())
+    drawn = browser.execute_script(
+        """const canvas = document.getElementById("timeline"), pen = canvas.getContext("2d");
+        const pixels = new Uint32Array(pen.getImageData(0, 0, canvas.width, canvas.height).data.buffer);
+        return new Set(pixels).size;"""
+    )
+    assert drawn > 5  # several colours: the lanes
+    wide = browser.execute_script("return document.getElementById('timeline').clientWidth")
+    told = {hover(browser, "#timeline", wide * part / 200, 4 * 34 + 20) for part in range(200)}
+    assert any(words.startswith("batch ") and "train" in words for words in told)
+    browser.find_element("id", "in").click()
+    assert browser.execute_script("return view[1] - view[0] < end")
+    assert browser.execute_script("return document.documentElement.scrollWidth <= innerWidth")
+    assert not [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
+
+
+def test_a_training_run_has_such_a_page_too(trained, run_myxtts, browser, corpus, tiny_yaml, tmp_path):
+    run, page = tmp_path / "run", tmp_path / "run.html"
+    words = (
+        "--train-data",
+        corpus,
+        "--config",
+        tiny_yaml,
+        "--checkpoint-dir",
+        run,
+        "--max-steps",
+        12,
+        "--log-every",
+        1,
+    )
+    assert run_myxtts("train", *words).returncode == 0
+    result = run_myxtts("profile", "--run", run, "--html", page)
+    assert result.returncode == 0, result.stderr
+    browser.get(page.as_uri())
+    captions = browser.execute_script("return [...document.querySelectorAll('figcaption')].map(c => c.textContent)")
+    assert "Step time (ms)" in captions and "Waiting for data (share)" in captions
+    assert not [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
+
+
+@pytest.mark.slow
+def test_auto_measures_first_and_says_where_a_setting_came_from(run_myxtts, corpus, tiny_yaml, tmp_path):
+    words = ("--train-data", corpus, "--config", tiny_yaml, "--checkpoint-dir", tmp_path / "run", "--max-steps", 2)
+    result = run_myxtts("train", *words, "--auto", *TWO, "--pipeline", "sequential")
+    assert result.returncode == 0, result.stderr
+    assert "⏱️ Measuring 24 steps" in result.stdout
+    assert "(auto)" in result.stdout or "nothing to change" in result.stdout

@@ -1,0 +1,122 @@
+"""A pipeline whose stages take known times: sleeping, or keeping a core busy."""
+
+import hashlib
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import tensorflow as tf
+
+from myxtts.batch import Batch, RawBatch
+from myxtts.data.dataset import one_by_one
+from myxtts.devices import DevicePlan
+from myxtts.diagnostics.profile import Workload
+from myxtts.diagnostics.stage_model import STAGES, Arrangement
+from myxtts.pipeline.feed import move_batch
+
+Milliseconds = Callable[[int], float]  # of the batch with that number
+BLOCK = bytes(1 << 16)
+
+
+def wait(milliseconds: float, spins: bool) -> None:
+    """Lets time pass; spinning takes as much of a core and lets other threads run."""
+    if not spins:
+        time.sleep(milliseconds / 1e3)
+        return
+    end = time.thread_time() + milliseconds / 1e3
+    while time.thread_time() < end:
+        hashlib.sha256(BLOCK)
+
+
+@dataclass(frozen=True)
+class Stages:
+    """Milliseconds of each stage, constant or by batch, and which of them spin."""
+
+    load: float | Milliseconds = 1.0
+    preprocess: float | Milliseconds = 1.0
+    transfer: float | Milliseconds = 0.0
+    train: float | Milliseconds = 1.0
+    spins: frozenset[str] = field(default_factory=frozenset)
+
+    def pass_time(self, stage: str, number: int, share: float = 1.0) -> None:
+        value = getattr(self, stage)
+        wait(share * (value(number) if callable(value) else value), stage in self.spins)
+
+    def mean(self, stage: str, batches: range) -> float:
+        value = getattr(self, stage)
+        return float(np.mean([value(n) if callable(value) else value for n in batches]))
+
+
+class SlowSource:
+    """Batches of a few zeros; loading takes its time in as many threads as it is told."""
+
+    def __init__(self, stages: Stages, workers: int, ahead: int):
+        self._stages, self._workers, self._ahead = stages, workers, ahead
+
+    def loading(self, workers: int, ahead: int) -> "SlowSource":
+        return SlowSource(self._stages, workers, ahead)
+
+    def names(self, number: int, shuffle: bool) -> list[str]:
+        return [f"clip {number}"]
+
+    def batches(self, start: int, epochs: int, shuffle: bool) -> tf.data.Dataset:
+        def load(number: np.ndarray) -> np.ndarray:
+            self._stages.pass_time("load", int(number))
+            return np.int32(number)
+
+        def assemble(number: tf.Tensor) -> RawBatch:
+            number = tf.numpy_function(load, [number], tf.int32)
+            row = tf.reshape(number, [1])
+            rows = tf.concat([row, row], 0)
+            return RawBatch(tf.zeros([2, 8], tf.int16), rows, tf.zeros([2, 2], tf.int32), rows, rows, tf.ones([2]))
+
+        numbers = tf.data.Dataset.range(start, tf.int64.max)
+        if not self._ahead:
+            return numbers.map(assemble).with_options(one_by_one())
+        return numbers.map(assemble, num_parallel_calls=self._workers, deterministic=True).prefetch(self._ahead)
+
+
+class SlowFeatures:
+    seed, traces = 0, 1
+
+    def __init__(self, stages: Stages):
+        self._stages = stages
+
+    def __call__(self, raw: RawBatch, seed: tf.Tensor) -> Batch:
+        self._stages.pass_time("preprocess", int(seed[0]))
+        mel = tf.constant(int(seed[0]), tf.float32, [2, 2, 1])  # carries the number of the batch
+        lengths = raw.text_lengths
+        return Batch(raw.tokens, lengths, mel, lengths, mel, lengths, raw.weights)
+
+
+def number_of(mel: tf.Tensor) -> int:
+    return int(mel.numpy().flat[0])
+
+
+def make_workload(stages: Stages, arrangement: Arrangement, plan: DevicePlan) -> Workload:
+    """The stand-ins on two devices."""
+
+    def transfer(batch: Batch, device: str) -> Batch:
+        if not batch.mel.backing_device.endswith(device.strip("/")):  # on one device there is nothing to copy
+            stages.pass_time("transfer", number_of(batch.mel), batch.mel.shape[0] / 2)
+        return move_batch(batch, device)
+
+    def step(batch) -> tf.Tensor:
+        halves = hasattr(batch, "on_model")
+        mel = (batch.on_model if halves else batch).mel
+        stages.pass_time("train", number_of(mel), 0.5 if halves else 1.0)
+        return mel
+
+    return Workload(
+        source=SlowSource(stages, arrangement.workers, arrangement.ahead),
+        featurizer=SlowFeatures(stages),
+        step=step,
+        devices=replace(plan, pipeline=arrangement.mode),
+        arrangement=arrangement,
+        traces=lambda: 1,
+        transfer=transfer,
+    )
+
+
+__all__ = ["STAGES", "Arrangement", "Stages", "make_workload", "wait"]

@@ -1,0 +1,138 @@
+"""NVML's own bindings on a stand-in for the driver's library: readings, errors, lost cards, missing functions."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+STAND_IN = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+typedef unsigned long long u64;
+static int setting(const char *name) { const char *text = getenv(name); return text ? atoi(text) : 0; }
+static int calls;
+static int refused(void *card) {
+    if ((long)card == 2 && setting("FAKE_LOST_AFTER") && calls > setting("FAKE_LOST_AFTER")) return 15;
+    return 0;
+}
+int nvmlInitWithFlags(unsigned flags) { return setting("FAKE_GPUS") < 0 ? 9 : 0; }
+int nvmlShutdown(void) { return 0; }
+int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **card) {
+    if ((int)index >= setting("FAKE_GPUS")) return 2;
+    *card = (void *)(long)(index + 1); return 0; }
+int nvmlDeviceGetName(void *card, char *text, unsigned length) {
+    snprintf(text, length, "Stand-in %ld", (long)card); return 0; }
+struct rates { unsigned gpu, memory; };
+int nvmlDeviceGetUtilizationRates(void *card, struct rates *found) {
+    calls++;
+    found->gpu = calls % 2 ? 90 : 10; found->memory = 5; return refused(card); }
+struct memory { u64 total, free, used; };
+int nvmlDeviceGetMemoryInfo(void *card, struct memory *found) {
+    found->total = 8ull << 30; found->used = 3ull << 30; found->free = 5ull << 30; return refused(card); }
+int nvmlDeviceGetPcieThroughput(void *card, int which, unsigned *kb) { *kb = 2048 << which; return refused(card); }
+#ifndef OLD
+int nvmlDeviceGetPowerUsage(void *card, unsigned *mw) { *mw = 250000; return (long)card == 2 ? 3 : 0; }
+int nvmlDeviceGetCurrentClocksEventReasons(void *card, u64 *bits) { *bits = 0x4; return 0; }
+#endif
+int nvmlDeviceGetCurrentClocksThrottleReasons(void *card, u64 *bits) { *bits = 0x20; return 0; }
+int nvmlDeviceGetTemperature(void *card, int sensor, unsigned *found) { *found = 61; return refused(card); }
+struct degrees { unsigned version; int sensor; int value; };
+int nvmlDeviceGetTemperatureV(void *card, struct degrees *found) { found->value = 61; return refused(card); }
+int nvmlDeviceGetClockInfo(void *card, int type, unsigned *mhz) { *mhz = 1500; return refused(card); }
+int nvmlDeviceGetP2PStatus(void *one, void *other, int what, int *status) {
+    *status = setting("FAKE_NVLINK") ? 0 : 1; return 0; }
+int nvmlDeviceGetTopologyCommonAncestor(void *one, void *other, int *level) {
+    *level = setting("FAKE_LEVEL"); return 0; }
+const char *nvmlErrorString(int code) {
+    switch (code) { case 3: return "Not Supported"; case 9: return "Driver Not Loaded"; case 15: return "GPU is lost"; }
+    return "Invalid Argument"; }
+"""
+
+WATCH = """
+import json, sys, time
+from myxtts.diagnostics.gpu_monitor import MEASURES, GpuMonitor
+with GpuMonitor([int(word) for word in sys.argv[1:]], period=0.01) as monitor:
+    time.sleep(0.3)
+def describe(card):
+    return {"name": card.name, "readings": len(card.seconds), "missing": card.missing,
+            "throttled": list(card.throttled), "oscillation": card.oscillation,
+            "mean": {m: s.mean if (s := card.statistics(m)) else None for m in MEASURES}}
+print(json.dumps([monitor.reason, {number: describe(card) for number, card in monitor.cards.items()}]))
+"""
+LINK = "import sys; from myxtts.diagnostics.gpu_monitor import find_link; print(find_link(0, 1))"
+
+
+@pytest.fixture(scope="module")
+def drivers(tmp_path_factory) -> dict[str, Path]:
+    """A driver of today and one that lacks functions."""
+    found = {}
+    for name, flags in (("new", []), ("old", ["-DOLD"])):
+        folder = tmp_path_factory.mktemp(name)
+        (folder / "nvml.c").write_text(STAND_IN)
+        command = ["gcc", "-shared", "-fPIC", *flags, "-o", str(folder / "libnvidia-ml.so.1"), str(folder / "nvml.c")]
+        subprocess.run(command, check=True)
+        found[name] = folder
+    return found
+
+
+def ask(driver: Path, code: str, *words: int, **settings: int) -> str:
+    environment = {**os.environ, "LD_LIBRARY_PATH": str(driver), **{k: str(v) for k, v in settings.items()}}
+    command = [sys.executable, "-c", code, *map(str, words)]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def watch(driver: Path, *cards: int, **settings: int) -> tuple[str, dict]:
+    return json.loads(ask(driver, WATCH, *cards, **settings))
+
+
+def test_both_cards_are_read_in_the_background(drivers):
+    reason, cards = watch(drivers["new"], 0, 1, FAKE_GPUS=2)
+    assert not reason and cards["0"]["name"] == "Stand-in 1" and cards["0"]["readings"] > 5
+    mean = cards["0"]["mean"]
+    assert (mean["memory"], mean["power"], mean["temperature"], mean["clock"]) == (3072, 250, 61, 1500)
+    assert (mean["pcie_sent"], mean["pcie_received"]) == (2, 4)
+    assert cards["0"]["throttled"] == ["power cap"]
+
+
+def test_what_a_card_does_not_tell_is_not_available_and_why(drivers):
+    _, cards = watch(drivers["new"], 0, 1, FAKE_GPUS=2)
+    assert cards["1"]["mean"]["power"] is None and cards["1"]["missing"] == {"power": "Not Supported"}
+    assert cards["1"]["mean"]["clock"] == 1500
+
+
+def test_oscillation_is_the_swing_of_utilisation(drivers):
+    _, cards = watch(drivers["new"], 0, FAKE_GPUS=1)
+    assert cards["0"]["oscillation"] == pytest.approx(0.8)
+
+
+def test_missing_functions_of_an_old_driver(drivers):
+    _, cards = watch(drivers["old"], 0, FAKE_GPUS=1)
+    assert cards["0"]["mean"]["power"] is None and "power" in cards["0"]["missing"]
+    assert cards["0"]["throttled"] == ["temperature"]  # by the function's older name
+
+
+def test_a_card_that_is_lost_is_told_and_the_other_goes_on(drivers):
+    _, cards = watch(drivers["new"], 0, 1, FAKE_GPUS=2, FAKE_LOST_AFTER=6)
+    assert cards["0"]["readings"] > cards["1"]["readings"] and not cards["0"]["missing"]
+    assert set(cards["1"]["missing"].values()) == {"the card was lost while it was watched"}
+
+
+def test_no_driver_and_no_card(drivers):
+    reason, cards = watch(drivers["new"], 0, FAKE_GPUS=-1)
+    assert reason == "NVIDIA driver: Driver Not Loaded" and cards["0"]["readings"] == 0
+    assert watch(drivers["new"])[0] == "no NVIDIA card is used"
+    _, cards = watch(drivers["new"], 5, FAKE_GPUS=1)
+    assert set(cards["5"]["missing"].values()) == {"Invalid Argument"}
+
+
+def test_the_link_between_two_cards(drivers):
+    assert ask(drivers["new"], LINK, FAKE_GPUS=2, FAKE_NVLINK=1).startswith("NVLink")
+    assert ask(drivers["new"], LINK, FAKE_GPUS=2, FAKE_LEVEL=50).startswith("across sockets")
+    assert ask(drivers["new"], LINK, FAKE_GPUS=2, FAKE_LEVEL=10).startswith("behind one PCIe switch")
+    assert ask(drivers["new"], LINK, FAKE_GPUS=-1) == ""

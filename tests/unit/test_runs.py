@@ -1,0 +1,87 @@
+"""Logs of runs side by side, through the commands."""
+
+import json
+
+import numpy as np
+import pytest
+
+from myxtts.diagnostics.runs import compare, read_lines
+
+
+def write_run(folder, step_ms: float, clips: int = 16, lines: int = 40, noise: float = 0.03, seed: int = 0):
+    """A run folder whose steps take about so long."""
+    folder.mkdir(parents=True)
+    rng = np.random.default_rng(seed)
+    texts = [{"kind": "run", "step": 0, "step_clips": clips}]
+    seconds = 0.0
+    for number in range(1, lines + 1):
+        found = step_ms * (1 + noise * rng.standard_normal()) * (5 if number <= 2 else 1)  # tracing first
+        seconds += 25 * found / 1e3
+        texts.append({"kind": "train", "step": 25 * number, "seconds": seconds, "step_ms": found, "data_wait": 0.02,
+                      "frames_per_second": 1e6 / found, "memory_mb": 900 + 10 * clips,
+                      "buffer_fill": 1.0, "padding": 0.1, "losses": {"loss": 1.0}})  # fmt: skip
+    (folder / "metrics.jsonl").write_text("".join(json.dumps(text) + "\n" for text in texts))
+    return folder
+
+
+def test_a_difference_is_told_and_noise_is_not(tmp_path, run_myxtts):
+    runs = [write_run(tmp_path / n, ms, seed=s) for n, ms, s in (("a", 100, 1), ("b", 100, 2), ("c", 112, 3))]
+    result = run_myxtts("compare", *runs)
+    assert result.returncode == 0, result.stderr
+    assert "b against a: step time: no difference beyond noise" in result.stdout
+    assert "c against a: step time: 1" in result.stdout and "% slower" in result.stdout
+    picture = tmp_path / "runs.png"
+    document = json.loads(run_myxtts("compare", *runs, "--json", "--plot", picture).stdout)
+    assert [one["name"] for one in document["runs"]] == ["a", "b", "c"]
+    assert document["runs"][0]["step_ms"]["median"] == pytest.approx(100, rel=0.02)  # without the tracing
+    assert [one["step_ms"]["differs"] for one in document["against_first"]] == [False, True]
+    assert picture.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+
+
+def test_equal_runs_are_called_different_about_one_time_in_twenty():
+    rng = np.random.default_rng(0)
+    pairs = [100 + 3 * rng.standard_normal((2, 40)) for _ in range(300)]
+    wrong = sum(compare(one, other).differs for one, other in pairs)
+    assert wrong < 0.08 * len(pairs)
+
+
+def test_scaling_tells_fixed_cost_and_where_it_ends(tmp_path, run_myxtts):
+    runs = [write_run(tmp_path / str(n), 20 + 5 * n, clips=n, noise=0.01) for n in (4, 8, 16, 64)]
+    document = json.loads(run_myxtts("scaling", *runs[::-1], "--json", "--plot", tmp_path / "s.png").stdout)
+    assert document["fixed_ms"] == pytest.approx(20, abs=3) and document["clip_ms"] == pytest.approx(5, rel=0.05)
+    assert [row["clips"] for row in document["runs"]] == [4, 8, 16, 64]
+    assert document["runs"][-1]["memory_mb"] == 1540 and (tmp_path / "s.png").stat().st_size > 1000
+    flat = [write_run(tmp_path / f"flat-{n}", 5 * n, clips=n, noise=0.01) for n in (4, 8)]
+    assert "beyond 4 clips a doubling adds less than 5 %" in " ".join(run_myxtts("scaling", *flat).stdout.split())
+
+
+def test_steps_that_were_done_again_count_once(tmp_path):
+    lines = [{"kind": "train", "step": 10}, {"kind": "train", "step": 20}, {"kind": "resumed", "step": 10},
+             {"kind": "train", "step": 20}]  # fmt: skip
+    (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines) + '{"kind": "tr')
+    assert [line["step"] for line in read_lines(tmp_path) if line["kind"] == "train"] == [10, 20]
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (None, "holds no metrics.jsonl"),
+        ("hello\nworld\n", "line 1 is no JSON"),
+        ("[1]\n", "line 1 is no log line"),
+        ("", "0 log lines, needed are 7"),
+    ],
+)
+def test_what_is_no_run_is_one_line(tmp_path, run_myxtts, content, words):
+    good, bad = write_run(tmp_path / "good", 100), tmp_path / "bad"
+    bad.mkdir()
+    if content is not None:
+        (bad / "metrics.jsonl").write_text(content)
+    result = run_myxtts("compare", good, bad)
+    assert result.returncode == 2 and words in result.stderr and len(result.stderr.strip().splitlines()) == 1
+
+
+def test_wrong_usage(tmp_path, run_myxtts):
+    good = write_run(tmp_path / "good", 100)
+    assert "at least two runs" in run_myxtts("compare", good).stderr
+    assert "at least two sizes" in run_myxtts("scaling", good).stderr
+    assert "there is no folder" in run_myxtts("compare", good, good, "--plot", tmp_path / "no" / "x.png").stderr

@@ -50,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
 
     console = Console(stderr=bool(options.json))
     gpus = watched_gpus(config.data)
-    with real_workload(config) as workload, counting_display(console) as show:
+    with real_workload(config, options.num_steps) as workload, counting_display(console) as show:
         profile = Profiler(workload, options.num_steps, gpus).run(show=show, step_parts=options.step_parts)
     advice, command = advise(profile.measured), command_line(config)
     document = json_document(profile, advice, command)

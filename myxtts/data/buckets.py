@@ -146,6 +146,15 @@ def plan_epoch(buckets: Sequence[Bucket], shuffler: np.random.Generator | None, 
     return Plan(bucket_of[order], clips_of[order])
 
 
+def sample_plan(plan: Plan, count: int, shuffler: np.random.Generator) -> Plan:
+    """So many batches of a plan, each bucket by its share; the first of each bucket stand first, the rest mixed."""
+    by_bucket = np.argsort(plan.buckets, kind="stable")
+    chosen = by_bucket[((np.arange(count) + 0.5) * len(by_bucket) / count).astype(int)]
+    firsts = np.unique(plan.buckets[chosen], return_index=True)[1]
+    order = np.concatenate([chosen[firsts], shuffler.permutation(np.delete(chosen, firsts))])
+    return Plan(plan.buckets[order], plan.clips[order])
+
+
 def padding_share(buckets: Sequence[Bucket], frames: np.ndarray) -> float:
     """The share of an epoch's mel frames that are no clip's own."""
     plan = plan_epoch(buckets, None, False)

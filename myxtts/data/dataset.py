@@ -13,7 +13,16 @@ import tensorflow as tf
 
 from myxtts.batch import RawBatch
 from myxtts.config.config import XTTSConfig
-from myxtts.data.buckets import BucketShape, Plan, clip_frames, fit_buckets, make_buckets, padding_share, plan_epoch
+from myxtts.data.buckets import (
+    BucketShape,
+    Plan,
+    clip_frames,
+    fit_buckets,
+    make_buckets,
+    padding_share,
+    plan_epoch,
+    sample_plan,
+)
 from myxtts.data.pack import Pack
 from myxtts.errors import UsageError
 from myxtts.text.tokenizer import Tokenizer
@@ -42,6 +51,7 @@ class HostDataset:
         # A batch is a few copies out of the page cache under Python's lock: one thread serves many times what a card
         # can train on, and a second one would mostly wait for the first (benchmarks/data.py).
         self._workers, self._ahead = config.data.num_workers or 1, config.data.pipeline_buffer_size
+        self._sampled: Plan | None = None
         self.clips = np.arange(len(pack)) if clips is None else np.asarray(clips, np.int64)
         if not len(self.clips):
             raise UsageError("there are no clips to make batches of")
@@ -55,8 +65,12 @@ class HostDataset:
             self.buckets = make_buckets(self.frames, lengths, config.data.buckets, config.step_clips, step)
 
     @functools.cached_property
-    def batches_per_epoch(self) -> int:
+    def _whole_epoch(self) -> int:
         return len(self.epoch_plan(0).buckets)
+
+    @property
+    def batches_per_epoch(self) -> int:
+        return len(self._sampled.buckets) if self._sampled else self._whole_epoch
 
     @property
     def padding(self) -> float:
@@ -65,6 +79,8 @@ class HostDataset:
 
     def epoch_plan(self, epoch: int, shuffle: bool = True) -> Plan:
         """The batches of an epoch; the same for the same seed and epoch. Clips are places in `clips`."""
+        if self._sampled:
+            return self._sampled
         shuffler = np.random.default_rng([self.config.training.seed, epoch]) if shuffle else None
         return plan_epoch(self.buckets, shuffler, largest_first=epoch == 0)
 
@@ -144,6 +160,12 @@ class HostDataset:
         """The same batches loaded by so many threads, so far ahead; 0 ahead: each one when it is asked for."""
         other = copy.copy(self)
         other._workers, other._ahead = workers, ahead
+        return other
+
+    def sample(self, count: int) -> "HostDataset":
+        """A few batches again and again, whose shapes are as frequent as in an epoch; first one of each shape."""
+        other = copy.copy(self)
+        other._sampled = sample_plan(self.epoch_plan(0), count, np.random.default_rng(self.config.training.seed))
         return other
 
 

@@ -15,6 +15,13 @@ from myxtts.diagnostics.gpu_monitor import MEASURES, CardReadings
 from myxtts.diagnostics.stage_model import STAGES
 
 Series = dict[str, Any]  # {"name", "unit", "points": [[seconds, value], …]}
+COLOURS = {
+    "load": "#4f8fd0",
+    "preprocess": "#58b08a",
+    "transfer": "#d9a441",
+    "wait": "#b9b9b9",
+    "train": "#cf6a5b",
+}
 RUN_CURVES = (
     ("step_ms", "Step time", "ms"),
     ("frames_per_second", "Mel frames", "a second"),
@@ -26,7 +33,7 @@ RUN_CURVES = (
 
 def make_page(document: Mapping[str, Any], events: Sequence[Mapping], cards: Mapping[int, CardReadings]) -> str:
     """The page of a profile."""
-    bars = [{"name": stage, **document["stages"][stage]} for stage in STAGES]
+    bars = [{"name": stage, "colour": COLOURS[stage], **document["stages"][stage]} for stage in STAGES]
     bottleneck, best = document["bottleneck"], document["best_way"]
     facts = [
         ("Step, overlapped", f"{document['step_ms']:.1f} ms"),
@@ -55,8 +62,8 @@ def make_run_page(name: str, lines: Sequence[Mapping[str, Any]], advice: Sequenc
         for key, words, unit in RUN_CURVES
     ]
     events: list[dict[str, Any]] = [
-        {"ph": "M", "name": "thread_name", "tid": 1, "args": {"name": "training"}},
-        {"ph": "M", "name": "thread_name", "tid": 2, "args": {"name": "waiting for data"}},
+        {"ph": "M", "name": "thread_name", "tid": 1, "args": {"name": "train"}},
+        {"ph": "M", "name": "thread_name", "tid": 2, "args": {"name": "wait for data"}},
     ]
     for before, line in itertools.pairwise(steps):
         begin, seconds = before["seconds"], line["seconds"] - before["seconds"]
@@ -105,7 +112,8 @@ def _page(
         for event in events
         if event["ph"] == "X"
     ]
-    data = {"lanes": list(lanes.items()), "slices": slices, "series": list(series), "bars": list(bars)}
+    coloured = [(lane, words, COLOURS[words.split()[0]]) for lane, words in lanes.items()]
+    data = {"lanes": coloured, "slices": slices, "series": list(series), "bars": list(bars)}
     rows = "".join(f"<tr><th>{html.escape(a)}</th><td>{html.escape(b)}</td></tr>" for a, b in facts)
     items = "".join(
         f"<li>{html.escape(one['why'])} <b>{html.escape(one['effect'])}</b>"

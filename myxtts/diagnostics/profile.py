@@ -6,7 +6,6 @@ Out: `Profile`: stage times, the overlapped run with its spans, the ways to use 
 
 import os
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -22,6 +21,7 @@ from myxtts.pipeline.clock import Span, StageClock
 from myxtts.pipeline.featurize import Featurizer
 from myxtts.pipeline.feed import Feed, Source, move_batch
 
+Shape = tuple[int, ...]
 FEWEST = 8  # batches of a pass
 CALM = 4  # batches without a new shape that end the warm-up
 ROUNDS = 3  # the passes take turns so often, because a machine drifts
@@ -29,6 +29,11 @@ LOAD_WORTH = 0.5  # of a step; slower loading is tried with more workers
 MOST_WORKERS = 16
 LOAD_BATCHES = 24  # a try of loading alone takes so many batches, or so many seconds
 LOAD_SECONDS = 4.0
+
+
+def pass_batches(steps: int) -> int:
+    """How many batches a pass counts, of so many steps in all."""
+    return max(FEWEST, -(-steps // ROUNDS))
 
 
 @dataclass
@@ -53,7 +58,7 @@ class Pass:
     mode: str
     spans: tuple[Span, ...]
     levels: tuple[tuple[float, int], ...]
-    shapes: tuple[tuple[int, ...], ...]  # of each batch's mel
+    shapes: tuple[Shape, ...]  # of each batch's mel
     counted: int  # number of the first batch that counts: before it, buffers fill
 
     def seconds(self, stage: str) -> np.ndarray:
@@ -69,11 +74,11 @@ class Pass:
         ends = [span.end for span in sorted(s for s in self.spans if s.stage == "train")]
         return np.diff(ends)[max(0, self.counted - self.first - 1) :]
 
-    def by_shape(self) -> dict[tuple[int, ...], list[float]]:
+    def by_shape(self) -> dict[Shape, list[float]]:
         """Those seconds by batch shape, without the first step of each, which may have been compiled for this pass."""
         intervals = self.intervals
         offset = len(self.shapes) - len(intervals)
-        found: dict[tuple[int, ...], list[float]] = {}
+        found: dict[Shape, list[float]] = {}
         for place, seconds in enumerate(intervals.tolist(), offset):
             if self.shapes[place] in self.shapes[:place]:
                 found.setdefault(self.shapes[place], []).append(seconds)
@@ -132,7 +137,7 @@ class Profiler:
         plan, mode = self._work.devices, self._work.arrangement.mode
         show("warm-up", 0, 1)
         warm, compiling = self._warm_up()
-        each = max(FEWEST, -(-self._steps // ROUNDS))
+        each = pass_batches(self._steps)
         exact, overlapped = [], []
         with GpuMonitor(self._gpus) as monitor:
             for turn in range(ROUNDS):
@@ -177,10 +182,10 @@ class Profiler:
     def _warm_up(self) -> tuple[float, float]:
         """Runs every shape twice; returns all seconds, and those of the first time, less the second: compiling."""
         begin = time.perf_counter()
-        most = max(FEWEST, -(-self._steps // ROUNDS)) + self._lead  # no pass goes further
+        most = pass_batches(self._steps) + self._lead  # no pass goes further
         one = self._pass("sequential", self._work.devices, most, exact=True, until_calm=True)
-        first: dict[tuple[int, ...], float] = {}
-        later: dict[tuple[int, ...], float] = {}
+        first: dict[Shape, float] = {}
+        later: dict[Shape, float] = {}
         for shape, pre, train in zip(one.shapes, one.seconds("preprocess"), one.seconds("train"), strict=True):
             seconds = float(pre + train)
             if shape in first:
@@ -263,7 +268,8 @@ class Profiler:
         self, measured: Measured, usual: Sequence[Pass], show: Callable[[str, int, int], None]
     ) -> dict[str, Way]:
         """Each way by running it where the devices exist, by the stage model where they do not."""
-        batches = max(FEWEST, -(-self._steps // (2 * ROUNDS)))
+        shapes = {shape for one in usual for shape in one.shapes}
+        batches = max(FEWEST, pass_batches(self._steps) // 2, len(shapes) + CALM)
         now = measured.arrangement.mode
         ways = {now: Way(measured.step_seconds, True)}
         two = self._work.devices.two_devices
@@ -275,7 +281,7 @@ class Profiler:
                 ways[name] = Way(predict(measured.times, replace(measured.arrangement, mode=name)), False)
             else:
                 done = self._pass(name, self._work.devices, batches)
-                ways[name] = Way(_mean_like(done, usual), True)
+                ways[name] = Way(measured.step_seconds * _ratio(done, usual), True)
         return ways
 
 
@@ -285,19 +291,23 @@ def _count_bytes(batch: Fed) -> int:
     return sum(int(np.prod(part.shape)) * part.dtype.size for part in parts)
 
 
-def _mean_like(done: Pass, usual: Sequence[Pass]) -> float:
-    """Seconds of a step as if its shapes were as frequent as in the usual passes."""
-    found = done.by_shape()
-    counts = Counter(shape for one in usual for shape in one.shapes if shape in found)
-    return sum(count * float(np.mean(found[shape])) for shape, count in counts.items()) / sum(counts.values())
+def _ratio(done: Pass, usual: Sequence[Pass]) -> float:
+    """Seconds of a step against those in the usual passes, on the shapes that both have, as frequent as there."""
+    theirs, ours = done.by_shape(), _intervals_by_shape(usual)
+    both = [shape for shape in theirs if shape in ours]
+    counts = {shape: len(ours[shape]) for shape in both}
+    return sum(counts[shape] * float(np.mean(theirs[shape])) for shape in both) / sum(sum(ours[s]) for s in both)
 
 
 def _variation(passes: list[Pass]) -> float:
     """Of the steps, each against the mean of its own shape: a longer batch is not a slower machine."""
-    by_shape: dict[tuple[int, ...], list[float]] = {}
-    for one in passes:
-        intervals = one.intervals
-        for shape, seconds in zip(one.shapes[-len(intervals) :], intervals, strict=True):
-            by_shape.setdefault(shape, []).append(float(seconds))
-    relative = [t / np.mean(ts) for ts in by_shape.values() for t in ts]
+    relative = [t / np.mean(ts) for ts in _intervals_by_shape(passes).values() for t in ts]
     return float(np.std(relative)) if relative else 0.0
+
+
+def _intervals_by_shape(passes: Sequence[Pass]) -> dict[Shape, list[float]]:
+    found: dict[Shape, list[float]] = {}
+    for one in passes:
+        for shape, seconds in zip(one.shapes[-len(one.intervals) :], one.intervals.tolist(), strict=True):
+            found.setdefault(shape, []).append(seconds)
+    return found

@@ -226,8 +226,9 @@ def trace_events(passes: Sequence[Pass], lanes: dict[str, str]) -> list[dict[str
             for number in numbers.values()
         ),
     ]
-    begin = min((span.begin for one in passes for span in one.spans), default=0.0)
+    moved = 0.0  # what happened between two passes is no part of either
     for one in passes:
+        begin = min((span.begin for span in one.spans), default=0.0) - moved
         for span in sorted(one.spans, key=lambda span: span.begin):
             if span.stage in numbers:
                 events.append(
@@ -242,8 +243,9 @@ def trace_events(passes: Sequence[Pass], lanes: dict[str, str]) -> list[dict[str
                         "args": {"batch": span.number, "stage": span.stage},
                     }
                 )
+        moved = max((span.end for span in one.spans), default=begin) - begin
         for moment, ready in one.levels:
-            when = 1e6 * (moment - begin)
+            when = 1e6 * min(moment - begin, moved)
             events.append({"ph": "C", "name": "batches ready", "pid": 1, "ts": when, "args": {"batches": ready}})
     return events
 

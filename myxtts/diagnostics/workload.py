@@ -19,7 +19,7 @@ from myxtts.audio.wav import write_wave
 from myxtts.batch import Batch
 from myxtts.config.config import XTTSConfig
 from myxtts.devices import wait_for
-from myxtts.diagnostics.profile import Workload
+from myxtts.diagnostics.profile import Workload, pass_batches
 from myxtts.diagnostics.stage_model import Arrangement
 from myxtts.pipeline.feed import most_slots
 from myxtts.training.trainer import XTTSTrainer
@@ -31,8 +31,13 @@ SECONDS_A_WORD = 0.35
 
 
 @contextmanager
-def real_workload(config: XTTSConfig) -> Iterator[Workload]:
-    """The trainer's own parts, warm-up and checkpoints left out; for two devices it can also train on both."""
+def real_workload(config: XTTSConfig, steps: int) -> Iterator[Workload]:
+    """The trainer's own parts, warm-up and checkpoints left out; for two devices it can also train on both.
+
+    Args:
+        config: as for training.
+        steps: how many will be measured; their batches are chosen so that they stand for the whole dataset.
+    """
     mode = config.data.pipeline or ("split" if config.data.data_gpu >= 0 else "buffered")
     with tempfile.TemporaryDirectory() as home:
         data, training = config.data, replace(config.training, guide_steps=0, checkpoint_dir=f"{home}/run")
@@ -49,7 +54,7 @@ def real_workload(config: XTTSConfig) -> Iterator[Workload]:
             mode=mode,
         )
         yield Workload(
-            source=trainer.train_set,
+            source=trainer.train_set.sample(pass_batches(steps)),
             featurizer=trainer.featurizer,
             step=lambda batch: trainer.take_step(batch, training.lr)["loss"],
             devices=replace(trainer.devices, pipeline=mode),

@@ -36,6 +36,7 @@ bench: install $(VENV)-bench/.ready
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python benchmarks/overlap.py
 	$(BIN)/python benchmarks/watching.py
+	$(BIN)/python benchmarks/profiling.py
 	$(BIN)/python benchmarks/data.py --torch-python $(VENV)-bench/bin/python
 
 # PyTorch is the yardstick of benchmarks/data.py and nothing else; it lives apart.

@@ -108,7 +108,7 @@ class Bench:
     def trained(self) -> float:
         """Milliseconds of a step, as the report of `train` tells it."""
         trainer = self._trainer
-        trainer.steps_done = trainer.batches_done = 0
+        trainer.state.step = trainer.state.batches = 0
         training = replace(trainer.config.training, max_steps=self._steps)
         trainer.config = replace(trainer.config, training=training)
         return trainer.train().mean_step_ms

@@ -63,7 +63,7 @@ class Bench:
     def measure(self, cadence: dict[str, int]) -> np.ndarray:
         """Seconds from each step to the next; the work of every cadence falls into the middle of them."""
         trainer, first = self._trainer, STEPS // 2
-        trainer.steps_done = trainer.batches_done = first
+        trainer.state.step = trainer.state.batches = first
         training = replace(trainer.config.training, max_steps=first + STEPS + 2 * LEAD, **cadence)
         trainer.config = replace(trainer.config, training=training)
         trainer._make_sampler = lambda run: self._sampler if cadence["sample_every"] else None  # type: ignore[method-assign]

@@ -48,7 +48,7 @@ def interrupt_again_and_again(corpus: Path, config: Path, home: Path, times: int
                     read_checkpoint(find_checkpoint(broken, (name,)))
     subprocess.run(command(broken), check=True, capture_output=True)
     one, other = (read_checkpoint(home / name / "latest") for name in ("whole", "broken"))
-    assert one.state["step"] == other.state["step"] == steps
+    assert one.state.step == other.state.step == steps
     for name in one.arrays:
         np.testing.assert_array_equal(one.arrays[name], other.arrays[name], err_msg=name)
     print(f"{len(kinds)} interruptions, {kinds.count(signal.SIGKILL)} of them kill -9: equal weights")

@@ -20,7 +20,7 @@ from myxtts.pipeline.clock import StageClock
 from myxtts.pipeline.featurize import Featurizer
 from myxtts.pipeline.feed import SLOTS, Feed
 from myxtts.pipeline.stage import StageError
-from tests.feeds import feeds_end
+from tests.helpers import feeds_end
 
 CONFIG = build({"model.reference_frames": 16})
 ROWS, FRAMES = 2, 32

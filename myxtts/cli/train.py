@@ -81,10 +81,10 @@ def run(options: argparse.Namespace) -> int:
     trainer = XTTSTrainer(config, resume_checkpoint=resume, reset_optimizer=options.reset_optimizer)
     if plan.pipeline == "split":
         say(f"🕐 Multi-GPU Mode: Waiting {config.data.model_start_delay:.1f}s for data pipeline to warm up...")
-    begun = trainer.steps_done
+    begun = trainer.state.step
     with listen_to_signals() as signals, training_display(console) as show:
         summary = trainer.train(show, signals.stop, signals.report)
-    if trainer.steps_done == begun:
+    if trainer.state.step == begun:
         say("stopped before the first step; there is nothing to save" if signals.received else "nothing was left to do")
     else:
         say(*summary_lines(summary), f"✅ Saved in {run_folder / 'latest'}")

@@ -20,7 +20,7 @@ def monotonic_search(scores: tf.Tensor, text_lengths: tf.Tensor, frame_lengths: 
     Compiled by XLA as one loop over the frames forward and one back: no Python, no copy to the host.
     A clip with more tokens than frames has no such path; its result is of no use.
     """
-    scores = tf.transpose(tf.stop_gradient(scores), [2, 0, 1])  # [M, B, T]
+    scores = tf.transpose(scores, [2, 0, 1])  # [M, B, T]
     frames, rows, tokens = tf.unstack(tf.shape(scores))
     before = tf.fill([rows, 1], IMPOSSIBLE)
     best = tf.concat([tf.zeros([rows, 1]), tf.fill([rows, tokens - 1], IMPOSSIBLE)], axis=1)

@@ -89,7 +89,7 @@ class XTTS(keras.Model):
         prior = tf.cast(self.prior(states), tf.float32)  # [B, T, n_mels * step]
         scores = tf.matmul(prior, target, transpose_b=True) - 0.5 * tf.reduce_sum(prior**2, -1, keepdims=True)
         scores = (1.0 - guidance) * scores + guidance * self.guide(batch.tokens, target, mask)
-        path = monotonic_search(scores, batch.text_lengths, lengths)
+        path = tf.stop_gradient(monotonic_search(scores, batch.text_lengths, lengths))  # no way back is built
         frames = tf.matmul(tf.cast(path, states.dtype), states, transpose_a=True)  # [B, M', width]
         return XTTSOutput(
             mel=tf.cast(self.decoder(frames, mask, voice), tf.float32),

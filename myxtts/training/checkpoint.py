@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -24,24 +23,11 @@ from myxtts.config.load import load, save
 from myxtts.errors import RunError, UsageError
 from myxtts.files import lock, sync
 from myxtts.text.tokenizer import Tokenizer
+from myxtts.training.state import RunState
 
 FORMAT = 2
 OURS = re.compile(r"step-\d{8,}(-\d+)?")  # a step that was reached twice, by going back, has a number at its end
 LOCK = ".lock"
-STATE: dict[str, Any] = {
-    "step": int,
-    "batches": int,
-    "seconds": (int, float),
-    "validations_since_best": int,
-    "skipped": int,
-    "bad_row": list,
-    "parts": int,
-    "knows_alignment": bool,
-    "owes_validation": bool,
-    "order": dict,
-    "speakers": list,
-    "sizes": dict,
-}
 
 
 @dataclass(frozen=True)
@@ -52,7 +38,7 @@ class Checkpoint:
     tokenizer: Tokenizer
     arrays: dict[str, np.ndarray]
     voices: dict[str, np.ndarray]  # speaker -> reference mel [frames, n_mels]
-    state: dict[str, Any]
+    state: RunState
 
 
 def write_checkpoint(run: Path, checkpoint: Checkpoint, keep: int, best: bool) -> Path:
@@ -65,7 +51,7 @@ def write_checkpoint(run: Path, checkpoint: Checkpoint, keep: int, best: bool) -
     """
     try:
         run.mkdir(parents=True, exist_ok=True)
-        name = _free_name(run, checkpoint.state["step"])
+        name = _free_name(run, checkpoint.state.step)
     except OSError as error:
         raise RunError(f"cannot save a checkpoint in {run}: {error.strerror}") from None
     target, partial = run / name, run / f".{name}.part"
@@ -79,7 +65,8 @@ def write_checkpoint(run: Path, checkpoint: Checkpoint, keep: int, best: bool) -
         np.savez(partial / "voices.npz", allow_pickle=False, **voices)
         np.savez(partial / "arrays.npz", allow_pickle=False, **checkpoint.arrays)
         sizes = {file.name: file.stat().st_size for file in sorted(partial.iterdir())}
-        state = {"format": FORMAT, "sizes": sizes, "speakers": list(checkpoint.voices), **checkpoint.state}
+        state = {"format": FORMAT, "sizes": sizes, "speakers": list(checkpoint.voices)}
+        state.update(checkpoint.state.to_document())
         (partial / "state.json").write_text(json.dumps(state), encoding="utf-8")
         for file in (*partial.iterdir(), partial):
             sync(file)
@@ -213,19 +200,20 @@ def read_checkpoint(path: Path) -> Checkpoint:
 
 
 def _read(path: Path) -> Checkpoint:
-    state = json.loads((path / "state.json").read_text(encoding="utf-8"))
-    if not isinstance(state, dict):
+    document = json.loads((path / "state.json").read_text(encoding="utf-8"))
+    if not isinstance(document, dict):
         raise ValueError("state.json holds no table of values")
-    if state.get("format") != FORMAT:
-        raise UsageError(f"{path} has checkpoint format {state.get('format')}; this version reads {FORMAT}")
-    for name, kind in STATE.items():
-        if not isinstance(state.get(name), kind):
-            raise ValueError(f"state.json has {name} {state.get(name)!r}")
-    for name, size in state["sizes"].items():
+    if document.get("format") != FORMAT:
+        raise UsageError(f"{path} has checkpoint format {document.get('format')}; this version reads {FORMAT}")
+    try:
+        state = RunState.from_document(document)
+    except ValueError as error:
+        raise ValueError(f"in state.json {error}") from None
+    for name, size in document["sizes"].items():
         if (found := (path / name).stat().st_size) != size:
             raise ValueError(f"{name} has {found} bytes, expected {size}")
     symbols = json.loads((path / "symbols.json").read_text(encoding="utf-8"))
     tokenizer = Tokenizer(tuple(symbols["symbols"]), symbols["front_end"], tuple(symbols["languages"]))
     with np.load(path / "arrays.npz") as arrays, np.load(path / "voices.npz") as mels:
-        voices = {name: mels[f"voice_{number}"] for number, name in enumerate(state["speakers"])}
+        voices = {name: mels[f"voice_{number}"] for number, name in enumerate(document["speakers"])}
         return Checkpoint(load(path / "config.yaml"), tokenizer, dict(arrays), voices, state)

@@ -5,7 +5,7 @@ Out: as `TrainStep`; the losses are those of the whole batch.
 """
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
 
 import tensorflow as tf
@@ -44,6 +44,7 @@ class ParallelStep(TrainStep):
         self._their_gradient = Gradient(self._replica, config, self._learns)
         self._renew = tf.function(self._take_weights, autograph=False)
         self._thread = ThreadPoolExecutor(1, "second device")
+        self._known: set[tuple[tuple[int, ...], int]] = set()  # shapes of which both gradients are traced
 
     @property
     def traces(self) -> int:
@@ -56,8 +57,12 @@ class ParallelStep(TrainStep):
         scale = self.scale.read_value()
         state = [self.weights.read_value(), self.model.guide.means.value, self.model.guide.precisions.value]
         theirs = self._thread.submit(self._find_theirs, batch, state, guidance, scale)
+        shape = (batch.mel_shape, self.parts)
+        if shape not in self._known:  # both models call the same compiled search, which one thread at a time may trace
+            wait([theirs])
         gradient, losses = self._gradient.of(batch.on_model, batch.model_sizes, guidance, scale, self.parts)
         more, found = theirs.result()
+        self._known.add(shape)
         gradient += more
         losses = {name: losses[name] + found[name] for name in losses}
         return self.apply(gradient, losses, rate)

@@ -37,7 +37,7 @@ class Saver:
         """
         if len(self._failures) >= TRIES:
             raise RunError(f"{self._failures[-1]} ({TRIES} tries in a row); make room and --resume")
-        self.step = checkpoint.state["step"]
+        self.step = checkpoint.state.step
         self._aside.do(partial(self._write, checkpoint))
 
     def require_saved(self) -> None:
@@ -50,7 +50,7 @@ class Saver:
             raise RunError(self._failures[-1])
 
     def _write(self, checkpoint: Checkpoint) -> Notice | None:
-        step, loss = checkpoint.state["step"], checkpoint.state["loss"]
+        step, loss = checkpoint.state.step, checkpoint.state.loss
         best = not self._validates or (loss is not None and loss < self._best_loss)
         if not np.isfinite(checkpoint.arrays["weights"]).all():
             self._failures += [

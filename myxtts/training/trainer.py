@@ -10,11 +10,11 @@ import math
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import keras
-import numpy as np
 import tensorflow as tf
 
 from myxtts.batch import Fed, Halves
@@ -24,7 +24,6 @@ from myxtts.data.cache import learn_tokenizer, prepare, require_clips
 from myxtts.data.dataset import HostDataset
 from myxtts.devices import HOST, memory_peaks, plan_devices, process_peak_mb, require_on
 from myxtts.errors import RunError, UsageError
-from myxtts.models.layers import unstack_frames
 from myxtts.models.xtts import XTTS
 from myxtts.pipeline.clock import StageClock
 from myxtts.pipeline.featurize import Featurizer
@@ -35,14 +34,16 @@ from myxtts.training.bad_steps import BadSteps
 from myxtts.training.checkpoint import Checkpoint, find_checkpoint, locked_run, read_checkpoint
 from myxtts.training.flat_start import FlatStart
 from myxtts.training.logbook import Logbook
-from myxtts.training.metrics import Event, Metrics, Notice, Primed, Resized, Sample, Summary, Validation
+from myxtts.training.metrics import Event, Metrics, Notice, Primed, Resized, Sample, Summary
 from myxtts.training.optimizer import learning_rate
 from myxtts.training.pace import Pace
 from myxtts.training.parallel import ParallelStep
 from myxtts.training.sampler import Sampler
 from myxtts.training.saver import Saver
 from myxtts.training.sets import collect_voices, make_sets, sample_sentences
+from myxtts.training.state import RunState
 from myxtts.training.step import EvaluateStep, TrainStep
+from myxtts.training.validation import validate
 
 Show = Callable[[Event], None]
 
@@ -103,19 +104,15 @@ class XTTSTrainer:
                 self.step = ParallelStep(self.model, config.training, self._make_model, self.devices, self._turn)
         require_on(self.devices.model_device, self.step.variables(), "the model")
         self.evaluate = EvaluateStep(self.model, config.training)
-        self.steps_done = self.batches_done = self.validations_since_best = 0
-        self.seconds_done, self.best_loss = 0.0, float("inf")
-        self._loss: float | None = None  # of the last validation, where no step was taken since
-        self._owes_validation = False  # one that was due was cut short
+        self.state = RunState(parts=self.step.parts)
         self.bad_steps = BadSteps(config.training.max_bad_steps)
         self._notices: list[str] = []
-        self._knows_alignment = False  # without it, the averages of a flat start lead the search at first
         if saved and resume_checkpoint:
             self._go_on(saved, reset_optimizer)
         elif saved:
             self._refuse_deaf_symbols(len(saved.tokenizer.symbols))
             self.step.begin_from(saved.arrays, len(saved.tokenizer.symbols))
-            self._knows_alignment = len(saved.tokenizer.symbols) == len(self.tokenizer.symbols)
+            self.state.knows_alignment = len(saved.tokenizer.symbols) == len(self.tokenizer.symbols)
 
     def _make_model(self) -> XTTS:
         config = self.config
@@ -125,21 +122,16 @@ class XTTSTrainer:
     def _go_on(self, saved: Checkpoint, reset_optimizer: bool) -> None:
         """Takes the state of a checkpoint; where the order of the clips is another now, the epoch starts anew."""
         self.step.restore(saved.arrays, optimizer=not reset_optimizer)
-        state = saved.state
-        self.steps_done, self.batches_done = state["step"], state["batches"]
-        self.best_loss = float("inf") if state["best_loss"] is None else state["best_loss"]
-        self.seconds_done, self.validations_since_best = state["seconds"], state["validations_since_best"]
-        self.bad_steps = BadSteps(self.config.training.max_bad_steps, state["skipped"], state["bad_row"])
+        self.state = state = saved.state
+        self.bad_steps = BadSteps(self.config.training.max_bad_steps, state.skipped, state.bad_row)
         if self.bad_steps.too_many:  # that ended the run; it gets another chance
             self.bad_steps.row.clear()
-        self._owes_validation = state["owes_validation"]
-        if self.config.training.auto_batch and self.config.step_clips % state["parts"] == 0:
-            self.step.parts = max(self.step.parts, state["parts"])  # memory was too small for more at once
-        self._knows_alignment = state["knows_alignment"]
-        ours, theirs = self._order(), state["order"]
+        if self.config.training.auto_batch and self.config.step_clips % state.parts == 0:
+            self.step.parts = max(self.step.parts, state.parts)  # memory was too small for more at once
+        ours, theirs = self._order(), state.order
         if changed := [name for name in ours if ours[name] != theirs[name]]:
-            epoch = self.batches_done // theirs["batches"]
-            self.batches_done = epoch * self.train_set.batches_per_epoch
+            epoch = self.state.batches // theirs["batches"]
+            self.state.batches = epoch * self.train_set.batches_per_epoch
             what = ", ".join(f"{name} {theirs[name]} then, {ours[name]} now" for name in changed)
             self._notices.append(f"⚠️ the clips come in another order than before ({what}); epoch {epoch} starts anew")
 
@@ -187,7 +179,7 @@ class XTTSTrainer:
             stall_seconds=data.stall_timeout,
             most=data.prefetch or most_slots(self.config.step_clips),
             slots=data.prefetch or SLOTS,
-            resized=lambda slots, reason: note(Resized(self.steps_done, slots, reason)),
+            resized=lambda slots, reason: note(Resized(self.state.step, slots, reason)),
             turn=self._turn,
             stop=stop,
             purpose=purpose,
@@ -206,20 +198,20 @@ class XTTSTrainer:
         stop, report = stop or threading.Event(), report or threading.Event()
         config, clock = self.config.training, StageClock()
         run = Path(config.checkpoint_dir)
-        if (reason := self._why_complete()) and not self._owes_validation:
-            raise UsageError(f"the run is complete at step {self.steps_done}; {reason}")
+        if (reason := self._why_complete()) and not self.state.owes_validation:
+            raise UsageError(f"the run is complete at step {self.state.step}; {reason}")
         with (
             self._explaining_memory(),
             locked_run(run),
-            Logbook(run, show, self.steps_done) as logbook,
+            Logbook(run, show, self.state.step) as logbook,
             Aside[Event]() as aside,
             self._feed(
-                self.train_set, clock, self.batches_done, config.epochs, note=logbook.record_event, stop=stop
+                self.train_set, clock, self.state.batches, config.epochs, note=logbook.record_event, stop=stop
             ) as feed,
             ExitStack() as stack,
         ):
-            logbook.record_run(self.steps_done, self._about())
-            saver = Saver(run, config.keep, aside, self.steps_done, validates=self.val_set is not None)
+            logbook.record_run(self.state.step, self._about())
+            saver = Saver(run, config.keep, aside, self.state.step, validates=self.val_set is not None)
             sampler = self._make_sampler(run)
             if sampler:
                 aside.do(sampler.warm_up)
@@ -227,33 +219,33 @@ class XTTSTrainer:
                 seconds = feed.wait_until_primed(self.config.data.model_start_delay)
                 if not stop.is_set():
                     logbook.record_event(Primed(seconds, feed.ready))
-            pace = Pace(clock, self.seconds_done)
+            pace = Pace(clock, self.state.seconds)
             stack.enter_context(self._saved_in_the_end(saver, logbook, aside, pace))
-            if self._owes_validation and self.val_set:
+            if self.state.owes_validation and self.val_set:
                 self._validate(logbook, stop)
-                if not self._owes_validation:
+                if not self.state.owes_validation:
                     saver.save(self._checkpoint(pace))
             for batch in () if self._why_complete() else self._flat_start_first(iter(feed), stop):
-                rate = learning_rate(config, self.steps_done, self.progress(pace.seconds))
+                rate = learning_rate(config, self.state.step, self.progress(pace.seconds))
                 results = self.take_step(batch, rate)
-                self.steps_done += 1
-                self.batches_done += 1
+                self.state.step += 1
+                self.state.batches += 1
                 pace.add(batch.mel_shape, results)
-                self.seconds_done, self._loss = pace.seconds, None
+                self.state.seconds, self.state.loss = pace.seconds, None
                 complete = self.progress(pace.seconds) >= 1.0
                 last = complete or stop.is_set()
-                if self.steps_done % config.log_every == 0 or last:
+                if self.state.step % config.log_every == 0 or last:
                     logbook.record(self._metrics(pace, rate, feed.ready / feed.slots))
                     complete = complete or self.bad_steps.too_many
                 improved = False
-                if self.val_set and (self.steps_done % config.val_every == 0 or complete):
+                if self.val_set and (self.state.step % config.val_every == 0 or complete):
                     with pace.aside():
                         improved = self._validate(logbook, stop)
                 last = complete or stop.is_set() or self._patience_is_over()
-                if self.steps_done % config.save_every == 0 or improved or last:
+                if self.state.step % config.save_every == 0 or improved or last:
                     saver.save(self._checkpoint(pace))
-                if sampler and self.steps_done % config.sample_every == 0:
-                    sampler.begin(self.steps_done, self.step.average, aside)
+                if sampler and self.state.step % config.sample_every == 0:
+                    sampler.begin(self.state.step, self.step.average, aside)
                 self._tell(logbook, aside.take_reports())
                 if report.is_set():
                     report.clear()
@@ -265,14 +257,16 @@ class XTTSTrainer:
         return self._summary(pace)
 
     def _patience_is_over(self) -> bool:
-        return 0 < self.config.training.early_stop <= self.validations_since_best
+        return 0 < self.config.training.early_stop <= self.state.validations_since_best
 
     def _why_complete(self) -> str:
         """What to change so that the run goes on; empty when it is not complete."""
-        if self.progress(self.seconds_done) >= 1.0:
+        if self.progress(self.state.seconds) >= 1.0:
             return "raise its limit (--max-steps, --epochs, --max-minutes)"
         if self._patience_is_over():
-            return f"{self.validations_since_best} validations were no better; raise --early-stop, or 0 for no limit"
+            return (
+                f"{self.state.validations_since_best} validations were no better; raise --early-stop, or 0 for no limit"
+            )
         return ""
 
     @contextmanager
@@ -281,12 +275,12 @@ class XTTSTrainer:
         try:
             yield
         except Exception:
-            if saver.step < self.steps_done:
+            if saver.step < self.state.step:
                 saver.save(self._checkpoint(pace))
                 self._notices.append(f"💾 saved before the run ends: {saver.run / 'latest'}")
             self._tell(logbook, aside.finish())
             raise
-        if saver.step < self.steps_done:  # stopped while it waited for data
+        if saver.step < self.state.step:  # stopped while it waited for data
             saver.save(self._checkpoint(pace))
         self._tell(logbook, aside.finish())
         saver.require_saved()
@@ -294,12 +288,12 @@ class XTTSTrainer:
     def take_step(self, batch: Fed, rate: float) -> dict[str, tf.Tensor]:
         """One optimizer step; where memory runs out and `auto_batch` allows it, in smaller parts."""
         guidance = 0.0
-        if self.config.training.guide_steps and not self._knows_alignment:
-            guidance = max(0.0, 1.0 - self.steps_done / self.config.training.guide_steps)
-        names = functools.partial(self.train_set.names, self.batches_done)
+        if self.config.training.guide_steps and not self.state.knows_alignment:
+            guidance = max(0.0, 1.0 - self.state.step / self.config.training.guide_steps)
+        names = functools.partial(self.train_set.names, self.state.batches)
         while True:
             try:
-                with naming_stage("train", self.batches_done, names), tf.device(self.devices.model_device):
+                with naming_stage("train", self.state.batches, names), tf.device(self.devices.model_device):
                     return self.step(batch, tf.constant(rate, tf.float32), tf.constant(guidance, tf.float32))
             except StageError as error:
                 if not error.out_of_memory:
@@ -345,7 +339,7 @@ class XTTSTrainer:
 
     def _tell(self, logbook: Logbook, reports: list[Event]) -> None:
         """Records what happened beside the loop."""
-        notices = [Notice(self.steps_done, text) for text in self._notices]
+        notices = [Notice(self.state.step, text) for text in self._notices]
         self._notices.clear()
         for event in (*notices, *reports):
             if isinstance(event, Sample):
@@ -355,11 +349,11 @@ class XTTSTrainer:
 
     def _metrics(self, pace: Pace, rate: float, buffer_fill: float) -> Metrics:
         measured, flags = pace.close_window()
-        self.bad_steps.add(self.batches_done - len(flags["bad"]), flags["skipped"], flags["bad"])
+        self.bad_steps.add(self.state.batches - len(flags["bad"]), flags["skipped"], flags["bad"])
         progress = self.progress(pace.seconds)
         return Metrics(
-            step=self.steps_done,
-            epoch=self.batches_done // self.train_set.batches_per_epoch,
+            step=self.state.step,
+            epoch=self.state.batches // self.train_set.batches_per_epoch,
             seconds=pace.seconds,
             learning_rate=rate,
             buffer_fill=buffer_fill,
@@ -388,14 +382,14 @@ class XTTSTrainer:
         }
 
     def _summary(self, pace: Pace) -> Summary:
-        return Summary(steps=self.steps_done, traces=self.step.traces, skipped=self.bad_steps.skipped, **pace.summary())
+        return Summary(steps=self.state.step, traces=self.step.traces, skipped=self.bad_steps.skipped, **pace.summary())
 
     def progress(self, seconds: float) -> float:
         """How far the run has come towards its nearest limit."""
         config = self.config.training
-        shares = [self.steps_done / config.max_steps]
+        shares = [self.state.step / config.max_steps]
         if config.epochs:
-            shares.append(self.batches_done / (config.epochs * self.train_set.batches_per_epoch))
+            shares.append(self.state.batches / (config.epochs * self.train_set.batches_per_epoch))
         if config.max_minutes:
             shares.append(seconds / (60 * config.max_minutes))
         return max(shares)
@@ -403,7 +397,7 @@ class XTTSTrainer:
     def _flat_start_first(self, feed: Iterator[Fed], stop: threading.Event) -> Iterator[Fed]:
         """Sweeps over the first batches to set up the alignment guide, then hands out those and all others."""
         config = self.config.training
-        if self.steps_done or self._knows_alignment or not config.flat_start_sweeps or not config.guide_steps:
+        if self.state.step or self.state.knows_alignment or not config.flat_start_sweeps or not config.guide_steps:
             return feed
         wanted = max(1, min(config.flat_start_clips // self.config.step_clips, self.train_set.batches_per_epoch))
         first = list(itertools.islice(feed, wanted))
@@ -423,57 +417,39 @@ class XTTSTrainer:
     def _validate(self, logbook: Logbook, stop: threading.Event) -> bool:
         """Losses of the averaged weights on the held-out clips; True when they are the best so far."""
         assert self.val_set is not None
-        results, weights, shown = [], [], None
         with (
             self.step.averaged(),
             self._feed(self.val_set, StageClock(), epochs=1, shuffle=False, stop=stop, purpose="validation") as feed,
         ):
-            for number, batch in enumerate(feed):
-                names = functools.partial(self.val_set.names, number, shuffle=False)
-                with naming_stage("validation", number, names), tf.device(self.devices.model_device):
-                    losses, output = self.evaluate(batch, tf.constant(0.0))
-                results.append({name: float(value) for name, value in losses.items()})  # host sync
-                weights.append(float(tf.reduce_sum(batch.weights)))
-                if shown is None:
-                    shown = batch, output
-        if shown is None or stop.is_set():  # half of the clips say nothing
-            self._owes_validation = True
+            names = functools.partial(self.val_set.names, shuffle=False)
+            device, stacked = self.devices.model_device, self.model.frames_per_step
+            found = validate(self.state.step, feed, self.evaluate, stacked, device, names, stop)
+        self.state.owes_validation = found is None
+        if found is None:
             return False
-        self._owes_validation = False
-        losses = {name: float(np.average([r[name] for r in results], weights=weights)) for name in results[0]}
-        batch, output = shown
-        frames, tokens = int(batch.mel_lengths[0]), int(batch.text_lengths[0])
-        spoken = unstack_frames(output.mel, self.model.frames_per_step)[0, :frames].numpy()
-        path = output.path[0, :tokens, : frames // self.model.frames_per_step].numpy()
-        logbook.record_validation(Validation(self.steps_done, losses, batch.mel[0, :frames].numpy(), spoken, path))
-        self._loss = losses["loss"] if math.isfinite(losses["loss"]) else None
-        improved = losses["loss"] < self.best_loss
-        self.best_loss = min(self.best_loss, losses["loss"])
-        self.validations_since_best = 0 if improved else self.validations_since_best + 1
+        logbook.record_validation(found)
+        loss, best = found.losses["loss"], self.state.best_loss
+        self.state.loss = loss if math.isfinite(loss) else None
+        improved = math.isfinite(loss) and (best is None or loss < best)
+        self.state.best_loss = loss if improved else best
+        self.state.validations_since_best = 0 if improved else self.state.validations_since_best + 1
         return improved
 
     def _checkpoint(self, pace: Pace) -> Checkpoint:
         flags, bad_steps = pace.open_flags(), self.bad_steps.copy()
-        bad_steps.add(self.batches_done - len(flags["bad"]), flags["skipped"], flags["bad"])
-        state = {
-            "step": self.steps_done,
-            "batches": self.batches_done,
-            "loss": self._loss,
-            "best_loss": self.best_loss if math.isfinite(self.best_loss) else None,
-            "validations_since_best": self.validations_since_best,
-            "owes_validation": self._owes_validation,
-            "seconds": self.seconds_done,
-            "skipped": bad_steps.skipped,
-            "bad_row": bad_steps.row,
-            "parts": self.step.parts,
-            "knows_alignment": self._knows_alignment,
-            "order": self._order(),
-        }
+        bad_steps.add(self.state.batches - len(flags["bad"]), flags["skipped"], flags["bad"])
+        state = replace(
+            self.state,
+            skipped=bad_steps.skipped,
+            bad_row=bad_steps.row,
+            parts=self.step.parts,
+            order=self._order(),
+        )
         return Checkpoint(self.config, self.tokenizer, self.step.arrays(), self.voices, state)
 
     def _make_sampler(self, run: Path) -> Sampler | None:
         every = self.config.training.sample_every
-        if not every or self.config.training.max_steps // every == self.steps_done // every:
+        if not every or self.config.training.max_steps // every == self.state.step // every:
             return None
         sentences = sample_sentences(self.val_set or self.train_set, self.voices)
         device = self.devices.data_device if self.devices.two_devices else HOST

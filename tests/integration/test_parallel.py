@@ -47,7 +47,7 @@ def test_both_devices_train_and_the_result_is_that_of_one(train):
 def test_a_resumed_run_goes_on_exactly(train, tmp_path):
     whole = train("parallel", 8)
     (tmp_path / "parallel").rename(tmp_path / "whole")
-    assert train("parallel", 8, stop_at=4).steps_done < 8
+    assert train("parallel", 8, stop_at=4).state.step < 8
     again = train("parallel", 8, resume=tmp_path / "parallel" / "latest")
     np.testing.assert_array_equal(whole.step.arrays()["weights"], again.step.arrays()["weights"])
 

@@ -24,7 +24,7 @@ from myxtts.pipeline.stage import StageError
 from myxtts.training.checkpoint import find_checkpoint, read_checkpoint
 from myxtts.training.step import TrainStep
 from myxtts.training.trainer import XTTSTrainer
-from tests.feeds import feeds_end
+from tests.helpers import feeds_end
 
 
 def config_for(tiny_yaml: Path, corpus: Path, tmp_path: Path, **values):
@@ -74,7 +74,7 @@ def test_a_resumed_run_ends_with_the_same_weights(corpus, tiny_yaml, tmp_path):
     first = read_checkpoint(tmp_path / "a" / "run" / "step-00000016").arrays
     shutil.rmtree(tmp_path / "a" / "run" / "step-00000016")
     resumed = XTTSTrainer(whole, resume_checkpoint=tmp_path / "a" / "run" / "step-00000008")
-    assert resumed.steps_done == 8
+    assert resumed.state.step == 8
     resumed.train()
     again = read_checkpoint(find_checkpoint(tmp_path / "a" / "run", ("latest",))).arrays
     for name in first:
@@ -96,7 +96,7 @@ def test_a_signal_ends_a_run_on_two_devices_and_saves(corpus, tiny_yaml, tmp_pat
         process.send_signal(number)
         _, errors = process.communicate(timeout=60)
     assert process.returncode == 128 + number and not errors
-    assert read_checkpoint(tmp_path / "run" / "latest").state["step"] >= 5
+    assert read_checkpoint(tmp_path / "run" / "latest").state.step >= 5
     with pytest.raises(ProcessLookupError):  # nothing of its process group is left
         os.killpg(process.pid, 0)
 
@@ -124,7 +124,7 @@ def test_a_source_that_stalls_or_a_step_that_fails_ends_the_run(corpus, tiny_yam
     original = type(trainer.step).__call__
 
     def break_down(step, *arguments):
-        if trainer.batches_done == 9:
+        if trainer.state.batches == 9:
             raise FloatingPointError("no such number")
         return original(step, *arguments)
 
@@ -146,16 +146,16 @@ def test_a_stopped_run_saves_and_the_command_resumes_it_with_its_own_settings(ru
         process.communicate(timeout=60)
     assert process.returncode == 128 + signal.SIGTERM
     stopped = read_checkpoint(run / "latest")
-    step = stopped.state["step"]
+    step = stopped.state.step
     result = run_myxtts("train", "--resume", "--checkpoint-dir", run, "--max-steps", str(step + 3))
     assert result.returncode == 0, result.stderr
     ended = read_checkpoint(run / "latest")
-    assert ended.state["step"] == step + 3 and ended.state["seconds"] > stopped.state["seconds"]
+    assert ended.state.step == step + 3 and ended.state.seconds > stopped.state.seconds
     assert ended.config.data == stopped.config.data and ended.config.model == stopped.config.model
     again = run_myxtts("train", "--resume", "--checkpoint-dir", run)
     assert again.returncode == 2 and "complete" in again.stderr
     other = run_myxtts("train", "--resume", run, "--checkpoint-dir", tmp_path / "fresh", "--max-steps", str(step + 4))
-    assert other.returncode == 0 and read_checkpoint(tmp_path / "fresh" / "latest").state["step"] == step + 4
+    assert other.returncode == 0 and read_checkpoint(tmp_path / "fresh" / "latest").state.step == step + 4
     clash = run_myxtts("train", "--resume", run, "--checkpoint-dir", tmp_path / "fresh", "--max-steps", str(step + 9))
     assert clash.returncode == 2 and "another run" in clash.stderr
 
@@ -169,7 +169,7 @@ def test_resuming_another_model_is_refused_with_the_difference(corpus, tiny_yaml
 def test_the_best_checkpoint_has_the_lowest_validation_loss(trained):
     lines = [json.loads(line) for line in (trained / "metrics.jsonl").read_text().splitlines()]
     losses = {line["step"]: line["losses"]["loss"] for line in lines if line["kind"] == "validation"}
-    assert read_checkpoint(trained / "best").state["step"] == min(losses, key=losses.__getitem__)
+    assert read_checkpoint(trained / "best").state.step == min(losses, key=losses.__getitem__)
 
 
 def test_a_run_folder_is_not_overwritten(run_myxtts, corpus, tiny_yaml, trained):

@@ -15,25 +15,14 @@ from myxtts.training.checkpoint import (
     read_checkpoint,
     write_checkpoint,
 )
-
-STATE = {
-    "batches": 0,
-    "seconds": 0.0,
-    "validations_since_best": 0,
-    "skipped": 0,
-    "bad_row": [],
-    "parts": 1,
-    "knows_alignment": False,
-    "owes_validation": False,
-    "order": {},
-}
+from myxtts.training.state import RunState
 
 
 def make(step: int, loss: float | None = None) -> Checkpoint:
     tokenizer = Tokenizer.learn([["a", "ˈoʊ"]], "phonemes", ["en"])
     arrays = {"weights": np.arange(5.0, dtype=np.float32) + step}
     voices = {"file": np.ones((4, 80), np.float32)}
-    return Checkpoint(build({"model.size": "small"}), tokenizer, arrays, voices, {**STATE, "step": step, "loss": loss})
+    return Checkpoint(build({"model.size": "small"}), tokenizer, arrays, voices, RunState(step=step, loss=loss))
 
 
 def test_everything_comes_back(tmp_path):
@@ -42,7 +31,7 @@ def test_everything_comes_back(tmp_path):
     assert read.config == saved.config and read.tokenizer == saved.tokenizer
     np.testing.assert_array_equal(read.arrays["weights"], saved.arrays["weights"])
     np.testing.assert_array_equal(read.voices["file"], saved.voices["file"])
-    assert read.state["step"] == 7
+    assert read.state.step == 7
 
 
 def test_rotation_keeps_the_newest_and_the_best(tmp_path):

@@ -16,7 +16,7 @@ from myxtts.pipeline.featurize import Featurizer
 from myxtts.pipeline.feed import SLOTS, Feed, choose_slots, most_slots
 from myxtts.pipeline.stage import StageError
 from myxtts.pipeline.transfer import BoundedBuffer, Closed, Waits
-from tests.feeds import feeds_end, running_feeds
+from tests.helpers import feeds_end, running_feeds
 
 CONFIG = build({"model.reference_frames": 32})
 LEVEL = build({"model.reference_frames": 32, "data.reference_gain_db": 0.0})

@@ -1,7 +1,11 @@
-"""For tests: the threads of feeds."""
+"""What several tests ask."""
 
 import threading
 import time
+
+import numpy as np
+
+from myxtts.training.trainer import XTTSTrainer
 
 WITHIN = 60.0  # seconds; a thread that was told to end may first have to finish compiling, on a busy machine
 
@@ -16,3 +20,7 @@ def feeds_end() -> bool:
     while running_feeds() and time.monotonic() < deadline:
         time.sleep(0.05)
     return not running_feeds()
+
+
+def weights_of(trainer: XTTSTrainer) -> np.ndarray:
+    return trainer.step.arrays()["weights"]

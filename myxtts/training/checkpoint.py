@@ -208,7 +208,7 @@ def _read(path: Path) -> Checkpoint:
     try:
         state = RunState.from_document(document)
     except ValueError as error:
-        raise ValueError(f"in state.json {error}") from None
+        raise ValueError(f"state.json {error}") from None
     for name, size in document["sizes"].items():
         if (found := (path / name).stat().st_size) != size:
             raise ValueError(f"{name} has {found} bytes, expected {size}")

@@ -36,7 +36,7 @@ class RunState:
         kinds = get_type_hints(cls)
         for name, kind in kinds.items():
             if name not in document or not _fits(document[name], kind):
-                raise ValueError(f"{name} is {document.get(name)!r}")
+                raise ValueError(f"has {name} {document.get(name)!r}")
         return cls(**{one.name: document[one.name] for one in fields(cls)})
 
     def to_document(self) -> dict[str, Any]:

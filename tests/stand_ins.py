@@ -9,10 +9,11 @@ import numpy as np
 import tensorflow as tf
 
 from myxtts.batch import Batch, RawBatch
-from myxtts.data.dataset import one_by_one
+from myxtts.data.dataset import in_threads, one_by_one
 from myxtts.devices import DevicePlan
 from myxtts.diagnostics.profile import Workload
 from myxtts.diagnostics.stage_model import STAGES, Arrangement
+from myxtts.pipeline.clock import Span
 from myxtts.pipeline.feed import move_batch
 
 Milliseconds = Callable[[int], float]  # of the batch with that number
@@ -31,21 +32,25 @@ def wait(milliseconds: float, spins: bool) -> None:
 
 @dataclass(frozen=True)
 class Stages:
-    """Milliseconds of each stage, constant or by batch, and which of them spin."""
+    """Milliseconds of each stage, constant or by batch, and which of them spin; `taken` is what they really took."""
 
     load: float | Milliseconds = 1.0
     preprocess: float | Milliseconds = 1.0
     transfer: float | Milliseconds = 0.0
     train: float | Milliseconds = 1.0
     spins: frozenset[str] = field(default_factory=frozenset)
+    taken: list[tuple[str, float, float]] = field(default_factory=list)  # stage, begin, end in seconds
 
     def pass_time(self, stage: str, number: int, share: float = 1.0) -> None:
         value = getattr(self, stage)
+        begin = time.perf_counter()
         wait(share * (value(number) if callable(value) else value), stage in self.spins)
+        self.taken.append((stage, begin, time.perf_counter()))
 
-    def mean(self, stage: str, batches: range) -> float:
-        value = getattr(self, stage)
-        return float(np.mean([value(n) if callable(value) else value for n in batches]))
+    def seconds_within(self, span: Span) -> float:
+        """What the span's stage took in it, by its own watch."""
+        mine = ((begin, end) for stage, begin, end in self.taken if stage == span.stage)
+        return sum(end - begin for begin, end in mine if span.begin <= begin and end <= span.end)
 
 
 class SlowSource:
@@ -74,7 +79,8 @@ class SlowSource:
         numbers = tf.data.Dataset.range(start, tf.int64.max)
         if not self._ahead:
             return numbers.map(assemble).with_options(one_by_one())
-        return numbers.map(assemble, num_parallel_calls=self._workers, deterministic=True).prefetch(self._ahead)
+        batches = numbers.map(assemble, num_parallel_calls=self._workers, deterministic=True)
+        return batches.prefetch(self._ahead).with_options(in_threads(self._workers))
 
 
 class SlowFeatures:

@@ -154,7 +154,7 @@ class HostDataset:
         if not self._ahead:
             return numbers.map(load_in_graph).with_options(one_by_one())
         batches = numbers.map(load_in_graph, num_parallel_calls=self._workers, deterministic=True)
-        return batches.prefetch(self._ahead)
+        return batches.prefetch(self._ahead).with_options(in_threads(self._workers))
 
     def loading(self, workers: int, ahead: int) -> "HostDataset":
         """The same batches loaded by so many threads, so far ahead; 0 ahead: each one when it is asked for."""
@@ -167,6 +167,13 @@ class HostDataset:
         other = copy.copy(self)
         other._sampled = sample_plan(self.epoch_plan(0), count, np.random.default_rng(self.config.training.seed))
         return other
+
+
+def in_threads(count: int) -> tf.data.Options:
+    """Gives a dataset threads of its own; otherwise it shares as many as there are cores with everything else."""
+    options = tf.data.Options()
+    options.threading.private_threadpool_size = count
+    return options
 
 
 def one_by_one() -> tf.data.Options:

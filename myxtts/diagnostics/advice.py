@@ -13,6 +13,7 @@ LOAD_SHARE, TRANSFER_SHARE, TRAIN_SHARE, VARIATION = 0.20, 0.15, 0.50, 0.30  # t
 NEAR = 0.85  # stages within this of the slowest are as slow as it
 LOST = 1.08  # a pipeline this much slower than its slowest stage loses time between the stages
 WORTH = 0.03  # gains below this are noise
+WAY_WORTH = 0.07  # between two ways that were measured one after the other, while the machine drifts
 CPU_BOUND = 0.5  # share of loading that is computing, above which the disk is not what it waits for
 RUNS = 0.35  # correlation of a batch's time with the one before, above which slow batches come in runs
 MOST_SLOTS, MOST_AHEAD = 16, 400
@@ -55,9 +56,8 @@ class Measured:
     variation: float  # deviation / mean of those steps, each against the mean of its batch shape
     load_cpu: float  # share of loading in which a core computes, 0 to 1
     cores: int
-    load_seconds: Mapping[int, float] = field(
-        default_factory=dict
-    )  # a batch, by number of workers, nothing else running
+    cpu_seconds: float = 0.0  # that all cores together compute for a step
+    load_seconds: Mapping[int, float] = field(default_factory=dict)  # a batch, by number of workers, by itself
     ways: Mapping[str, Way] = field(default_factory=dict)
 
 
@@ -112,7 +112,7 @@ def advise(measured: Measured) -> Advice:
 def _prefer(measured: Measured, best: str) -> str:
     """The best way, unless the one in use is as good."""
     now = measured.ways.get(measured.arrangement.mode)
-    if now and measured.ways[best].step_seconds > (1 - WORTH) * now.step_seconds:
+    if now and measured.ways[best].step_seconds > (1 - WAY_WORTH) * now.step_seconds:
         return measured.arrangement.mode
     return best
 
@@ -134,12 +134,12 @@ def find_bottleneck(measured: Measured) -> tuple[str, str]:
     """The name of what limits the run, out of `NAMES`, and the numbers that show it."""
     found = capacities(measured)
     slowest = max(found, key=lambda name: found[name])
-    if measured.arrangement.mode != "split":  # what does not overlap adds up
-        sums = {stage: measured.times.mean(stage) for stage in STAGES}
-        if found["load"] < max(sums.values()):
-            sums["load"] = 0.0  # read ahead by the host all the same
-        slowest = max(sums, key=lambda name: sums[name])
-        return _stage_name(slowest, measured), f"{slowest} takes {1e3 * sums[slowest]:.1f} ms of a batch"
+    if measured.arrangement.mode != "split":  # what does not overlap adds up, but the host reads ahead all the same
+        if found["load"] > found["prepare"] + found["train"]:
+            slowest = "load"
+        else:
+            slowest = max(("preprocess", "transfer", "train"), key=measured.times.mean)
+        return _stage_name(slowest, measured), f"{slowest} takes {1e3 * measured.times.mean(slowest):.1f} ms of a batch"
     lost = measured.step_seconds / found[slowest]
     if lost > LOST and (name := _lost_between(measured, found[slowest])):
         words = f"steps take {1e3 * measured.step_seconds:.1f} ms, {lost:.2f} times the slowest stage"
@@ -204,18 +204,19 @@ def recommend(measured: Measured) -> list[Recommendation]:
     model_now = _simulate(measured).step_seconds
     found: list[Recommendation] = []
 
-    def consider(changed: Mapping[str, int | str], why: str, expected: float) -> None:
-        if expected < (1 - WORTH) * now:
+    def consider(changed: Mapping[str, int | str], why: str, expected: float, worth: float = WORTH) -> None:
+        if expected < (1 - worth) * now:
             found.append(Recommendation(changed, why, now, expected))
 
+    busy = measured.cpu_seconds / measured.cores  # no setting makes the cores compute less
     for other in _changes(measured):
         expected = now * predict(_loaded_by(measured, other.workers), other) / model_now
-        consider(*_describe(settings, other), expected)
+        consider(*_describe(settings, other), max(expected, busy))
     for name in WAYS:
         if name != settings.mode and name in measured.ways:
             way = measured.ways[name]
             source = "measured" if way.measured else "by the stage model"
-            consider({"data.pipeline": name}, f"{WAY_WORDS[name]} ({source})", way.step_seconds)
+            consider({"data.pipeline": name}, f"{WAY_WORDS[name]} ({source})", way.step_seconds, WAY_WORTH)
     found.sort(key=lambda one: (round(one.expected_seconds / now, 2), len(one.settings)))
     return _first_of_each(found)
 

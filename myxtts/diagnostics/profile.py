@@ -60,6 +60,7 @@ class Pass:
     levels: tuple[tuple[float, int], ...]
     shapes: tuple[Shape, ...]  # of each batch's mel
     counted: int  # number of the first batch that counts: before it, buffers fill
+    cpu_seconds: float  # of the whole process, a batch
 
     def seconds(self, stage: str) -> np.ndarray:
         """Of one stage, by batch, for the batches that count."""
@@ -155,6 +156,7 @@ class Profiler:
             variation=_variation(overlapped),
             load_cpu=load_cpu,
             cores=os.cpu_count() or 1,
+            cpu_seconds=float(np.mean([one.cpu_seconds for one in overlapped])),
             load_seconds=load_seconds,
         )
         if ways:
@@ -202,7 +204,8 @@ class Profiler:
         settings = self._work.arrangement
         source = self._work.source.loading(1, 0) if exact else self._work.source
         plan = replace(plan, pipeline=mode, data_device=plan.model_device if mode == "buffered" else plan.data_device)
-        shapes = []
+        shapes: list[Shape] = []
+        computed = 0.0
         with Feed(
             source,
             self._work.featurizer,
@@ -214,6 +217,8 @@ class Profiler:
             transfer=self._work.transfer,
         ) as feed:
             for number, batch in zip(range(total), feed, strict=False):
+                if number == lead:
+                    computed = time.process_time()
                 with clock.time("train", number), tf.device(plan.model_device):
                     result = self._work.step(batch)
                     if exact or number == total - 1:
@@ -222,8 +227,9 @@ class Profiler:
                 self._bytes = _count_bytes(batch)
                 if until_calm and set(shapes[-CALM:]) <= set(shapes[:-CALM]):
                     break
+            cpu = (time.process_time() - computed) / max(1, len(shapes) - lead)
         spans = tuple(span for span in clock.spans if span.number < len(shapes))
-        return Pass(mode, spans, tuple(clock.levels), tuple(shapes), lead)
+        return Pass(mode, spans, tuple(clock.levels), tuple(shapes), lead, cpu)
 
     def _time_parts(self, batches: int) -> dict[str, float]:
         """Means over some batches of what a step consists of."""
@@ -267,9 +273,7 @@ class Profiler:
     def _compare_ways(
         self, measured: Measured, usual: Sequence[Pass], show: Callable[[str, int, int], None]
     ) -> dict[str, Way]:
-        """Each way by running it where the devices exist, by the stage model where they do not."""
-        shapes = {shape for one in usual for shape in one.shapes}
-        batches = max(FEWEST, pass_batches(self._steps) // 2, len(shapes) + CALM)
+        """Each way by running it over the same batches where the devices exist, else by the stage model."""
         now = measured.arrangement.mode
         ways = {now: Way(measured.step_seconds, True)}
         two = self._work.devices.two_devices
@@ -280,7 +284,7 @@ class Profiler:
             if name in ("split", "parallel") and (not two or (name == "parallel" and not self._work.can_halve)):
                 ways[name] = Way(predict(measured.times, replace(measured.arrangement, mode=name)), False)
             else:
-                done = self._pass(name, self._work.devices, batches)
+                done = self._pass(name, self._work.devices, pass_batches(self._steps))
                 ways[name] = Way(measured.step_seconds * _ratio(done, usual), True)
         return ways
 
@@ -292,11 +296,19 @@ def _count_bytes(batch: Fed) -> int:
 
 
 def _ratio(done: Pass, usual: Sequence[Pass]) -> float:
-    """Seconds of a step against those in the usual passes, on the shapes that both have, as frequent as there."""
+    """Seconds of a step against those in the usual passes, on the shapes that both have, as frequent as there.
+
+    One standard error is added: better to promise too little.
+    """
     theirs, ours = done.by_shape(), _intervals_by_shape(usual)
     both = [shape for shape in theirs if shape in ours]
-    counts = {shape: len(ours[shape]) for shape in both}
-    return sum(counts[shape] * float(np.mean(theirs[shape])) for shape in both) / sum(sum(ours[s]) for s in both)
+    if not both:  # no shape comes twice
+        return float(done.intervals.mean() / np.concatenate([one.intervals for one in usual]).mean())
+    mean = {shape: float(np.mean(ours[shape])) for shape in both}
+    relative = np.array([seconds / mean[shape] for shape in both for seconds in theirs[shape]])
+    weights = np.array([len(ours[shape]) * mean[shape] / len(theirs[shape]) for shape in both for _ in theirs[shape]])
+    ratio = float(np.average(relative, weights=weights))
+    return ratio + float(relative.std()) / len(relative) ** 0.5
 
 
 def _variation(passes: list[Pass]) -> float:

@@ -24,7 +24,10 @@ FLAGS = {
     "data.pipeline_buffer_size": "--buffer-size",
     "data.prefetch": "--prefetch",
     "data.pipeline": "--pipeline",
+    "data.data_gpu": "--data-gpu",
+    "data.model_gpu": "--model-gpu",
 }
+SECOND_GPU = {"data.data_gpu": 0, "data.model_gpu": 1}
 NAMES = {
     "disk": "loading waits for the disk",
     "decode": "loading computes on the host",
@@ -59,6 +62,7 @@ class Measured:
     cpu_seconds: float = 0.0  # that all cores together compute for a step
     load_seconds: Mapping[int, float] = field(default_factory=dict)  # a batch, by number of workers, by itself
     ways: Mapping[str, Way] = field(default_factory=dict)
+    spare_gpu: bool = False  # there is a second one that was not used
 
 
 @dataclass(frozen=True)
@@ -102,7 +106,7 @@ class Advice:
 def advise(measured: Measured) -> Advice:
     """Names what limits the run and what would help, best first."""
     bottleneck, evidence = find_bottleneck(measured)
-    ways = [name for name in WAYS if name in measured.ways]
+    ways = [name for name in WAYS if name in measured.ways and measured.ways[name].measured]
     best_way = min(ways, key=lambda name: measured.ways[name].step_seconds, default=measured.arrangement.mode)
     return Advice(
         bottleneck, evidence, tuple(_findings(measured)), tuple(recommend(measured)), _prefer(measured, best_way)
@@ -213,10 +217,13 @@ def recommend(measured: Measured) -> list[Recommendation]:
         expected = now * predict(_loaded_by(measured, other.workers), other) / model_now
         consider(*_describe(settings, other), max(expected, busy))
     for name in WAYS:
-        if name != settings.mode and name in measured.ways:
-            way = measured.ways[name]
-            source = "measured" if way.measured else "by the stage model"
-            consider({"data.pipeline": name}, f"{WAY_WORDS[name]} ({source})", way.step_seconds, WAY_WORTH)
+        if name == settings.mode or name not in measured.ways:
+            continue
+        way, changed = measured.ways[name], {"data.pipeline": name}
+        if way.measured:
+            consider(changed, f"{WAY_WORDS[name]} (measured)", way.step_seconds, WAY_WORTH)
+        elif measured.spare_gpu:
+            consider({**SECOND_GPU, **changed}, f"{WAY_WORDS[name]} (by the stage model)", way.step_seconds, WAY_WORTH)
     found.sort(key=lambda one: (round(one.expected_seconds / now, 2), len(one.settings)))
     return _first_of_each(found)
 

@@ -47,7 +47,8 @@ class Workload:
     arrangement: Arrangement
     traces: Callable[[], int]
     time_parts: Callable[[Fed], dict[str, float]] = lambda batch: {}  # seconds of forward, backward, update
-    can_halve: bool = True  # the step can also take half of a batch on each device
+    can_halve: bool = True  # both devices could train, on half of each batch
+    spare_gpu: bool = False  # there is a second GPU that the plan does not use
     transfer: Callable[[Batch, str], Batch] = move_batch
 
 
@@ -158,6 +159,7 @@ class Profiler:
             cores=os.cpu_count() or 1,
             cpu_seconds=float(np.mean([one.cpu_seconds for one in overlapped])),
             load_seconds=load_seconds,
+            spare_gpu=self._work.spare_gpu,
         )
         if ways:
             measured = replace(measured, ways=self._compare_ways(measured, overlapped, show))
@@ -279,9 +281,9 @@ class Profiler:
         two = self._work.devices.two_devices
         for place, name in enumerate(("sequential", "buffered", "split", "parallel")):
             show("comparing", place, 4)
-            if name == now:
+            if name == now or (name == "parallel" and not self._work.can_halve):
                 continue
-            if name in ("split", "parallel") and (not two or (name == "parallel" and not self._work.can_halve)):
+            if name in ("split", "parallel") and not two:
                 ways[name] = Way(predict(measured.times, replace(measured.arrangement, mode=name)), False)
             else:
                 done = self._pass(name, self._work.devices, pass_batches(self._steps))

@@ -176,7 +176,9 @@ def json_document(profile: Profile, advice: Advice, command: str) -> dict[str, A
         "gpus_reason": profile.cards_reason,
         "link": profile.link,
         "ways": {
-            name: {"step_ms": 1e3 * way.step_seconds, "measured": way.measured} for name, way in measured.ways.items()
+            name: {"step_ms": 1e3 * measured.ways[name].step_seconds, "measured": measured.ways[name].measured}
+            for name in WAYS
+            if name in measured.ways
         },
         "best_way": advice.best_way,
         "bottleneck": {"name": advice.bottleneck, "words": NAMES[advice.bottleneck], "evidence": advice.evidence},

@@ -18,7 +18,7 @@ import tensorflow as tf
 from myxtts.audio.wav import write_wave
 from myxtts.batch import Batch
 from myxtts.config.config import XTTSConfig
-from myxtts.devices import wait_for
+from myxtts.devices import find_gpus, wait_for
 from myxtts.diagnostics.profile import Workload, pass_batches
 from myxtts.diagnostics.stage_model import Arrangement
 from myxtts.pipeline.feed import most_slots
@@ -61,7 +61,8 @@ def real_workload(config: XTTSConfig, steps: int) -> Iterator[Workload]:
             arrangement=arrangement,
             traces=lambda: trainer.step.traces + trainer.featurizer.traces,
             time_parts=functools.partial(time_parts, trainer),
-            can_halve=data.pipeline == "parallel",
+            can_halve=data.batch_size % 2 == 0,
+            spare_gpu=data.data_gpu < 0 and trainer.devices.trains_on_gpu and len(find_gpus().uuids) > 1,
         )
 
 

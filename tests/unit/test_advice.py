@@ -1,5 +1,7 @@
 """The stage model against arithmetic, and what is said about measured times."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -97,3 +99,17 @@ def test_a_way_that_gains_nothing_is_not_recommended():
     ways = {"split": Way(0.040, True), "parallel": Way(0.0395, True)}
     advice = advise(measured(times(2, 5, 1, 40), ways=ways))
     assert advice.best_way == "split" and not advice.recommendations
+
+
+def test_a_way_that_needs_a_second_card_is_recommended_only_where_there_is_one():
+    ways = {"buffered": Way(0.060, True), "split": Way(0.040, False)}
+    one = measured(times(1, 20, 1, 40), Arrangement(mode="buffered"), ways=ways)
+    assert not recommend(one) and advise(one).best_way == "buffered"
+    first = recommend(replace(one, spare_gpu=True))[0]
+    assert first.flags == "--data-gpu 0 --model-gpu 1 --pipeline split" and "by the stage model" in first.why
+
+
+def test_no_setting_is_expected_to_beat_the_cores():
+    loads = {1: 0.040, 2: 0.020}
+    first = recommend(measured(times(40, 5, 1, 15), load_seconds=loads, cpu_seconds=0.060, cores=2))[0]
+    assert first.expected_seconds == 0.030

@@ -8,7 +8,7 @@ import pytest
 import soundfile
 
 from myxtts.config.load import build
-from myxtts.data.buckets import fit_buckets, make_buckets, padding_share, plan_epoch
+from myxtts.data.buckets import Plan, fit_buckets, make_buckets, padding_share, plan_epoch, sample_plan
 from myxtts.data.cache import learn_tokenizer, prepare, require_clips
 from myxtts.data.dataset import HostDataset
 from myxtts.data.pack import open_pack
@@ -255,6 +255,23 @@ def test_the_last_clips_of_a_bucket_join_the_next_where_that_pads_less():
     plan = plan_epoch(buckets, None, False)
     assert plan.buckets.tolist() == [0, 1, 1] and (plan.clips >= 0).all()
     assert padding_share(buckets, frames) == pytest.approx(16 / (16 * 96 + 32 * 112))
+
+
+def test_a_sample_of_a_plan_has_its_buckets_by_their_share_and_one_of_each_first():
+    buckets = np.array([0] * 60 + [1] * 30 + [2] * 10, np.int32)
+    plan = Plan(np.random.default_rng(3).permutation(buckets), np.arange(400, dtype=np.int32).reshape(100, 4))
+    found = sample_plan(plan, 20, np.random.default_rng(0))
+    assert np.bincount(found.buckets).tolist() == [12, 6, 2] and set(found.buckets[:3].tolist()) == {0, 1, 2}
+    assert len({tuple(row) for row in found.clips.tolist()}) == 20
+    assert len(sample_plan(plan, 150, np.random.default_rng(0)).buckets) == 150  # some twice
+
+
+def test_a_sampled_dataset_gives_the_same_batches_again_and_again(corpus, tmp_path):
+    config = config_for(tmp_path, **{"data.batch_size": 2})
+    pack = prepare(corpus, config)
+    few = HostDataset(pack, learn_tokenizer([pack], config), config).sample(3)
+    batches = [batch.tokens.numpy().tolist() for batch in few.batches().take(6)]
+    assert few.batches_per_epoch == 3 and batches[:3] == batches[3:] and few.names(1) == few.names(4)
 
 
 def test_validation_clips_use_the_shapes_of_training_where_they_fit():

@@ -1,3 +1,4 @@
+import os
 import threading
 import time
 from dataclasses import replace
@@ -17,6 +18,7 @@ from myxtts.pipeline.feed import SLOTS, Feed, choose_slots, most_slots
 from myxtts.pipeline.stage import StageError
 from myxtts.pipeline.transfer import BoundedBuffer, Closed, Waits
 from tests.helpers import feeds_end, running_feeds
+from tests.stand_ins import SlowSource, Stages
 
 CONFIG = build({"model.reference_frames": 32})
 LEVEL = build({"model.reference_frames": 32, "data.reference_gain_db": 0.0})
@@ -294,3 +296,12 @@ def test_a_change_of_the_buffer_is_reported_with_its_reason():
         for _ in feed:
             time.sleep(0.05)
     assert changes and changes[0][0] == 2 and "always ready" in changes[0][1]
+
+
+def test_more_workers_than_cores_wait_for_the_disk_together():
+    workers = 4 * (os.cpu_count() or 1)
+    batches = SlowSource(Stages(load=100.0), workers, workers).batches(0, 0, True)
+    begin = time.perf_counter()
+    for _ in batches.take(2 * workers):
+        pass
+    assert time.perf_counter() - begin < 0.1 * 2 * workers / 2

@@ -60,7 +60,7 @@ def run_myxtts(tmp_path_factory: pytest.TempPathFactory):
 
 TINY = """
 model: {width: 32, text_blocks: 1, decoder_blocks: 2, decoder_attention_every: 2, duration_blocks: 1, speaker_tokens: 4}
-data: {batch_size: 4, buckets: 2, val_clips: 4}
+data: {batch_size: 4, buckets: 1, val_clips: 4}
 training: {flat_start_sweeps: 3, guide_steps: 20, log_every: 5, val_every: 10, save_every: 10, warmup_steps: 5}
 """
 
@@ -70,6 +70,14 @@ def tiny_yaml(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Settings of a model that trains a step in milliseconds."""
     path = tmp_path_factory.mktemp("config") / "tiny.yaml"
     path.write_text(TINY, encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="session")
+def two_shapes_yaml(tiny_yaml: Path) -> Path:
+    """The same with batches of two shapes, which takes twice as long to compile."""
+    path = tiny_yaml.with_name("two_shapes.yaml")
+    path.write_text(TINY.replace("buckets: 1", "buckets: 2"), encoding="utf-8")
     return path
 
 

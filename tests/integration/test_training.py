@@ -53,8 +53,8 @@ def test_one_batch_can_be_overfitted(corpus, tmp_path):
     assert float(losses[-1]["duration"]) < 0.3 * float(losses[0]["duration"])
 
 
-def test_traces_equal_bucket_shapes_and_everything_is_logged(corpus, tiny_yaml, tmp_path):
-    config = config_for(tiny_yaml, corpus, tmp_path, **{"training.max_steps": 25})
+def test_traces_equal_bucket_shapes_and_everything_is_logged(corpus, two_shapes_yaml, tmp_path):
+    config = config_for(two_shapes_yaml, corpus, tmp_path, **{"training.max_steps": 25})
     trainer = XTTSTrainer(config)
     events = []
     summary = trainer.train(events.append)
@@ -68,8 +68,8 @@ def test_traces_equal_bucket_shapes_and_everything_is_logged(corpus, tiny_yaml, 
     assert all(0 <= line["data_wait"] <= 1 and 0 <= line["padding"] < 1 for line in lines if line["kind"] == "train")
 
 
-def test_a_resumed_run_ends_with_the_same_weights(corpus, tiny_yaml, tmp_path):
-    whole = config_for(tiny_yaml, corpus, tmp_path / "a", **{"training.max_steps": 16, "training.save_every": 8})
+def test_a_resumed_run_ends_with_the_same_weights(corpus, two_shapes_yaml, tmp_path):
+    whole = config_for(two_shapes_yaml, corpus, tmp_path / "a", **{"training.max_steps": 16, "training.save_every": 8})
     XTTSTrainer(whole).train()
     first = read_checkpoint(tmp_path / "a" / "run" / "step-00000016").arrays
     shutil.rmtree(tmp_path / "a" / "run" / "step-00000016")

@@ -5,9 +5,10 @@ import json
 from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
-from myxtts.cli.settings import require_parent
+from myxtts.cli.settings import require_writable
 from myxtts.diagnostics.plot import draw_panels
 from myxtts.diagnostics.runs import Estimate, Run, compare, read_run
 from myxtts.errors import UsageError
@@ -19,7 +20,7 @@ def run(options: argparse.Namespace) -> int:
     """Reads the runs, prints a table and each run against the first."""
     if len(options.runs) < 2:
         raise UsageError("name at least two runs to compare")
-    require_parent(options.plot)
+    require_writable("--plot", options.plot, ".png")
     runs = [read_run(Path(path)) for path in options.runs]
     names = unique_names(runs, options.runs)
     against = [{key: compare(runs[0].values(key), other.values(key)) for key, _, _ in MEASURES} for other in runs[1:]]
@@ -38,7 +39,7 @@ def run(options: argparse.Namespace) -> int:
         table.add_column(column, justify="left" if column == "run" else "right")
     for name, one in zip(names, runs, strict=True):
         table.add_row(
-            name,
+            escape(name),
             str(one.steps),
             f"{one.seconds / 60:.1f} min",
             interval_text(one.estimate("step_ms")),
@@ -62,7 +63,7 @@ def run(options: argparse.Namespace) -> int:
 def unique_names(runs: list[Run], paths: list[str]) -> list[str]:
     """Folder names where they differ, else the paths as they were typed."""
     names = [one.name for one in runs]
-    return names if len(set(names)) == len(names) else list(paths)
+    return names if len(set(names)) == len(names) else [" ".join(path.split()) for path in paths]
 
 
 def interval_text(found: Estimate) -> str:

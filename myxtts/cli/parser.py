@@ -248,7 +248,7 @@ def _add_profile(commands: argparse._SubParsersAction) -> None:
     )
     words = "dataset folder to measure with (default: clips of noise)"
     _setting(profile, "--train-data", "data.train_data", str, words, metavar="DIR")
-    profile.add_argument("--num-steps", type=int, default=50, metavar="N", help="steps to measure (default 50)")
+    profile.add_argument("--num-steps", type=int, metavar="N", help="steps to measure (default 50)")
     _batch_settings(profile)
     _data_settings(profile)
     _pipeline_settings(profile)
@@ -330,3 +330,18 @@ def make_parser() -> argparse.ArgumentParser:
     _add_synthesize(commands)
     _add_demo(commands)
     return parser
+
+
+def flag_words(command: str, key: str, value: object) -> list[str]:
+    """What to type for a setting; empty where the command has no flag for that value."""
+    commands = next(action for action in make_parser()._actions if isinstance(action, argparse._SubParsersAction))
+    for action in commands.choices[command]._actions:
+        if action.dest != key:
+            continue
+        if action.nargs == 0:
+            if action.const == value:
+                return [action.option_strings[0]]
+            continue
+        word = "none" if action.type is _gpu and value == -1 else str(value)
+        return [f"{action.option_strings[0]}={word}"] if word.startswith("-") else [action.option_strings[0], word]
+    return []

@@ -3,43 +3,35 @@
 import argparse
 import json
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
 
 from rich.console import Console
 
 from myxtts.cli.display import counting_display
-from myxtts.cli.settings import configure, require_parent
+from myxtts.cli.parser import flag_words
+from myxtts.cli.settings import configure, require_writable
 from myxtts.config.config import XTTSConfig
 from myxtts.config.load import flatten
 from myxtts.devices import plan_devices, select_gpus, watched_gpus
 from myxtts.errors import UsageError
 
-FEWEST_STEPS = 12
-SHOWN = {  # settings that a recommended command repeats
-    "data.train_data": "--train-data",
-    "data.batch_size": "--batch-size",
-    "model.size": "--model-size",
-    "data.data_gpu": "--data-gpu",
-    "data.model_gpu": "--model-gpu",
-    "data.virtual_devices": "--virtual-devices",
-    "training.grad_accum": "--grad-accum",
-    "training.mixed_precision": "--mixed-precision",
-    "data.num_workers": "--num-workers",
-    "data.pipeline_buffer_size": "--buffer-size",
-    "data.prefetch": "--prefetch",
-    "data.pipeline": "--pipeline",
-}
+USUAL_STEPS, FEWEST_STEPS = 50, 12
+MOST_STEPS = 10_000
 
 
 def run(options: argparse.Namespace) -> int:
     """Measures, advises, reports; writes what was asked for."""
-    require_parent(options.trace)
-    require_parent(options.html)
-    if options.run:
-        return show_run(options)
-    config, _ = configure(options)
-    if options.num_steps < FEWEST_STEPS:
-        raise UsageError(f"--num-steps is {options.num_steps}; fewer than {FEWEST_STEPS} say nothing")
+    for flag, file in (("--trace", options.trace), ("--html", options.html)):
+        require_writable(flag, file)
+    if options.trace and options.html and Path(options.trace).absolute() == Path(options.html).absolute():
+        raise UsageError(f"--trace and --html are both {options.html}; name two files")
+    config, origin = configure(options)
+    steps = options.num_steps or USUAL_STEPS
+    if options.run is not None:
+        return show_run(options, sorted(origin))
+    if not FEWEST_STEPS <= steps <= MOST_STEPS:
+        raise UsageError(f"--num-steps is {steps}; choose {FEWEST_STEPS} to {MOST_STEPS}")
     select_gpus(config.data)
     plan_devices(config.data)
     from myxtts.diagnostics.advice import advise
@@ -50,9 +42,9 @@ def run(options: argparse.Namespace) -> int:
 
     console = Console(stderr=bool(options.json))
     gpus = watched_gpus(config.data)
-    with real_workload(config, options.num_steps) as workload, counting_display(console) as show:
-        profile = Profiler(workload, options.num_steps, gpus).run(show=show, step_parts=options.step_parts)
-    advice, command = advise(profile.measured), command_line(config)
+    with real_workload(config, steps) as workload, counting_display(console) as show:
+        profile = Profiler(workload, steps, gpus).run(show=show, step_parts=options.step_parts)
+    advice, command = advise(profile.measured), command_line(options, config, origin)
     document = json_document(profile, advice, command)
     if options.json:
         print(json.dumps(document))
@@ -67,24 +59,24 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def show_run(options: argparse.Namespace) -> int:
+def show_run(options: argparse.Namespace, settings: list[str]) -> int:
     """The page of a training run, from what it has logged."""
     from myxtts.diagnostics.page import make_run_page
     from myxtts.diagnostics.runs import read_lines, read_run, run_advice
 
-    if not options.html or options.json or options.trace:
-        raise UsageError("--run goes with --html FILE and nothing else; a run's log holds no single batches")
+    others = (options.json, options.trace, options.step_parts, options.num_steps, options.config, *settings)
+    if not options.html or any(others):
+        raise UsageError("--run goes with --html FILE and nothing else; nothing is measured, a run's log is shown")
     one = read_run(Path(options.run))
     page = make_run_page(one.name, read_lines(Path(options.run)), run_advice(one))
     Path(options.html).write_text(page, encoding="utf-8")
     return 0
 
 
-def command_line(config: XTTSConfig) -> str:
+def command_line(options: argparse.Namespace, config: XTTSConfig, origin: Mapping[str, str]) -> str:
     """The `train` command that uses the profiled settings."""
-    values, usual = flatten(config), flatten(XTTSConfig())
-    words = ["myxtts", "train"]
-    for key, flag in SHOWN.items():
-        if values[key] != usual[key] or key == "data.train_data":
-            words += [flag, "DIR" if values[key] == "" else str(values[key])]
+    values = flatten(config)
+    words = ["myxtts", "train", *(["--config", options.config] if options.config else [])]
+    for key in dict.fromkeys(["data.train_data", *(key for key, source in origin.items() if source == "flag")]):
+        words += flag_words("train", key, "DIR" if values[key] == "" else values[key])
     return shlex.join(words)

@@ -6,17 +6,20 @@ import json
 from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from myxtts.cli.compare import interval_text, unique_names
-from myxtts.cli.settings import require_parent
+from myxtts.cli.settings import require_writable
 from myxtts.diagnostics.plot import draw_panels
 from myxtts.diagnostics.runs import fit_scaling, read_run, size_rows
+
+LINE = 0.2  # how far, as a share, a step time may be off the line through all of them
 
 
 def run(options: argparse.Namespace) -> int:
     """Reads runs at several batch sizes and shows how throughput and memory scale."""
-    require_parent(options.plot)
+    require_writable("--plot", options.plot, ".png")
     runs = [read_run(Path(path)) for path in options.runs]
     rows = size_rows(list(zip(unique_names(runs, options.runs), runs, strict=True)))
     scaling = fit_scaling(rows)
@@ -34,7 +37,7 @@ def run(options: argparse.Namespace) -> int:
         table.add_column(column, justify="left" if column == "run" else "right")
     for row in rows:
         table.add_row(
-            row.name,
+            escape(row.name),
             str(row.clips),
             interval_text(row.step_ms),
             f"{row.clips_per_second:.1f}",
@@ -48,6 +51,9 @@ def run(options: argparse.Namespace) -> int:
         if scaling.best < rows[-1].clips
         else f"throughput still grows at {scaling.best} clips a step"
     )
-    line = f"A step costs {scaling.fixed_ms:.1f} ms and {scaling.clip_ms:.2f} ms a clip; {words}."
+    cost = f"A step costs {scaling.fixed_ms:.1f} ms and {scaling.clip_ms:.2f} ms a clip"
+    if scaling.off > LINE:
+        cost = f"The step times do not lie on a line (off by up to {scaling.off:.0%}): other things differ too"
+    line = f"{cost}; {words}."
     console.print(line, highlight=False, soft_wrap=True)
     return 0

@@ -1,6 +1,7 @@
 """What subcommands share: flags to a configuration, the lines that show it, a folder to write into."""
 
 import argparse
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -37,7 +38,16 @@ def make_folder(folder: Path, advice: str) -> None:
         raise UsageError(f"cannot make the folder {folder}: {error.strerror}; {advice}") from None
 
 
-def require_parent(file: str | None) -> None:
-    """Refuses a file to write whose folder does not exist, before the work is done."""
-    if file and not Path(file).absolute().parent.is_dir():
+def require_writable(flag: str, file: str | None, suffix: str = "") -> None:
+    """Refuses a file that cannot be written, before the work is done."""
+    if file is None:
+        return
+    path = Path(file).absolute()
+    if not file or path.is_dir():
+        raise UsageError(f"{flag} {file or repr(file)} is no file name; name a file to write")
+    if suffix and path.suffix.lower() != suffix:
+        raise UsageError(f"{flag} {file}: a {suffix} file is written; name it so")
+    if not path.parent.is_dir():
         raise UsageError(f"{file}: there is no folder {Path(file).parent}; make it first")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise UsageError(f"{flag} {file} cannot be written; name another file")

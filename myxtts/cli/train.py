@@ -101,17 +101,29 @@ def _choose_by_profile(config: XTTSConfig, say: Callable[..., None]) -> dict[str
     with tempfile.TemporaryDirectory() as home:
         save(config, Path(home) / "config.yaml")
         words = ["profile", "--json", "--num-steps", str(AUTO_STEPS), "--config", f"{home}/config.yaml"]
-        done = subprocess.run([sys.executable, "-m", "myxtts", *words], capture_output=True, text=True)
-    if done.returncode:
-        reason = done.stderr.strip().splitlines()[-1:] or [f"exit code {done.returncode}"]
+        code, output, errors = _run_to_the_end([sys.executable, "-m", "myxtts", *words])
+    if code:
+        reason = errors.strip().splitlines()[-1:] or [f"exit code {code}"]
         raise RunError(f"--auto: the profile failed: {reason[0]}; leave --auto out or mend that")
-    document = json.loads(done.stdout)
+    document = json.loads(output)
     best = next(iter(document["recommendations"]), None)
     if best is None:
         say(f"   {document['step_ms']:.0f} ms a step; nothing to change")
         return {}
     say(f"   {best['why']}: {best['now_ms']:.0f} → {best['expected_ms']:.0f} ms a step expected")
     return best["settings"]
+
+
+def _run_to_the_end(command: list[str]) -> tuple[int, str, str]:
+    """Exit code and output of a command; one that is cut short is let clear away what it has written."""
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            output, errors = process.communicate()
+        except BaseException:
+            process.terminate()
+            process.communicate()
+            raise
+    return process.returncode, output, errors
 
 
 def _find_resumed(options: argparse.Namespace) -> Path | None:

@@ -27,6 +27,7 @@ FLAGS = {
     "data.data_gpu": "--data-gpu",
     "data.model_gpu": "--model-gpu",
 }
+BEST, IN_USE = "best", "in use; none is better beyond noise"
 SECOND_GPU = {"data.data_gpu": 0, "data.model_gpu": 1}
 NAMES = {
     "disk": "loading waits for the disk",
@@ -143,7 +144,8 @@ def find_bottleneck(measured: Measured) -> tuple[str, str]:
             slowest = "load"
         else:
             slowest = max(("preprocess", "transfer", "train"), key=measured.times.mean)
-        return _stage_name(slowest, measured), f"{slowest} takes {1e3 * measured.times.mean(slowest):.1f} ms of a batch"
+        seconds = found["load"] if slowest == "load" else measured.times.mean(slowest)
+        return _stage_name(slowest, measured), f"{slowest} takes {1e3 * seconds:.1f} ms of a batch"
     lost = measured.step_seconds / found[slowest]
     if lost > LOST and (name := _lost_between(measured, found[slowest])):
         words = f"steps take {1e3 * measured.step_seconds:.1f} ms, {lost:.2f} times the slowest stage"
@@ -223,7 +225,8 @@ def recommend(measured: Measured) -> list[Recommendation]:
         if way.measured:
             consider(changed, f"{WAY_WORDS[name]} (measured)", way.step_seconds, WAY_WORTH)
         elif measured.spare_gpu:
-            consider({**SECOND_GPU, **changed}, f"{WAY_WORDS[name]} (by the stage model)", way.step_seconds, WAY_WORTH)
+            why = f"{WAY_WORDS[name]} (by the stage model, the copy between the cards not counted)"
+            consider({**SECOND_GPU, **changed}, why, max(way.step_seconds, busy), WAY_WORTH)
     found.sort(key=lambda one: (round(one.expected_seconds / now, 2), len(one.settings)))
     return _first_of_each(found)
 

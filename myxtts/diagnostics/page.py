@@ -7,10 +7,12 @@ Out: HTML.
 import html
 import itertools
 import json
+import re
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
+from myxtts.diagnostics.advice import BEST, IN_USE
 from myxtts.diagnostics.gpu_monitor import MEASURES, CardReadings
 from myxtts.diagnostics.stage_model import STAGES
 
@@ -35,12 +37,13 @@ def make_page(document: Mapping[str, Any], events: Sequence[Mapping], cards: Map
     """The page of a profile."""
     bars = [{"name": stage, "colour": COLOURS[stage], **document["stages"][stage]} for stage in STAGES]
     bottleneck, best = document["bottleneck"], document["best_way"]
+    mark = BEST if best != document["arrangement"]["mode"] else IN_USE
     facts = [
         ("Step, overlapped", f"{document['step_ms']:.1f} ms"),
         ("One stage after the other", f"{document['total_ms']:.1f} ms"),
         ("Variation", f"{document['variation']:.0%}"),
         ("Bottleneck", f"{bottleneck['words']} ({bottleneck['evidence']})"),
-        *((f"Way: {name}", _way_words(way, name == best)) for name, way in document["ways"].items()),
+        *((f"Way: {name}", _way_words(way, mark if name == best else "")) for name, way in document["ways"].items()),
         *((finding["name"], finding["evidence"]) for finding in document["findings"]),
     ]
     if document["gpus_reason"]:
@@ -77,9 +80,9 @@ def make_run_page(name: str, lines: Sequence[Mapping[str, Any]], advice: Sequenc
     return _page(name, facts, [], series, [{"why": words, "command": "", "effect": ""} for words in advice], events)
 
 
-def _way_words(way: Mapping[str, Any], best: bool) -> str:
+def _way_words(way: Mapping[str, Any], mark: str) -> str:
     source = "measured" if way["measured"] else "by the stage model"
-    return f"{way['step_ms']:.1f} ms a step, {source}{', best' if best else ''}"
+    return f"{way['step_ms']:.1f} ms a step, {source}{f', {mark}' if mark else ''}"
 
 
 def _levels(events: Sequence[Mapping]) -> list[Series]:
@@ -122,9 +125,10 @@ def _page(
         for one in advice
     )
     template = (files("myxtts.diagnostics") / "page.html").read_text(encoding="utf-8")
-    return (
-        template.replace("$TITLE", html.escape(title))
-        .replace("$FACTS", rows)
-        .replace("$ADVICE", items or "<li>Nothing to change.</li>")
-        .replace("$DATA", json.dumps(data).replace("</", "<\\/"))
-    )
+    parts = {
+        "$TITLE": html.escape(title),
+        "$FACTS": rows,
+        "$ADVICE": items or "<li>Nothing to change.</li>",
+        "$DATA": json.dumps(data, allow_nan=False).replace("</", "<\\/"),
+    }
+    return re.sub(r"\$[A-Z]+", lambda found: parts[found[0]], template)

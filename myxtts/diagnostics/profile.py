@@ -117,9 +117,16 @@ class Profile:
 
     @property
     def gap_seconds(self) -> float:
-        """Time between one step and the next in which the training device had nothing to do."""
-        waits = np.concatenate([one.intervals - one.seconds("train")[-len(one.intervals) :] for one in self.overlapped])
-        return float(np.maximum(waits, 0).mean())
+        """Time between one step and the next in which the training device had nothing to do.
+
+        A step is begun before it is awaited, so a span tells less than the step where a GPU works by itself; by itself
+        it takes at least what it took alone.
+        """
+        alone = self.measured.times.mean("train")
+        waits = [
+            one.intervals - np.maximum(one.seconds("train")[-len(one.intervals) :], alone) for one in self.overlapped
+        ]
+        return float(np.maximum(np.concatenate(waits), 0).mean())
 
 
 class Profiler:
@@ -207,7 +214,7 @@ class Profiler:
         source = self._work.source.loading(1, 0) if exact else self._work.source
         plan = replace(plan, pipeline=mode, data_device=plan.model_device if mode == "buffered" else plan.data_device)
         shapes: list[Shape] = []
-        computed = 0.0
+        computed, result = 0.0, None  # overlapped, a GPU may be one step behind: it always has the next one to do
         with Feed(
             source,
             self._work.featurizer,
@@ -222,9 +229,8 @@ class Profiler:
                 if number == lead:
                     computed = time.process_time()
                 with clock.time("train", number), tf.device(plan.model_device):
-                    result = self._work.step(batch)
-                    if exact or number == total - 1:
-                        wait_for(result)
+                    previous, result = result, self._work.step(batch)
+                    wait_for(result if exact or number == total - 1 or previous is None else previous)
                 shapes.append(batch.mel_shape)
                 self._bytes = _count_bytes(batch)
                 if until_calm and set(shapes[-CALM:]) <= set(shapes[:-CALM]):
@@ -284,7 +290,8 @@ class Profiler:
             if name == now or (name == "parallel" and not self._work.can_halve):
                 continue
             if name in ("split", "parallel") and not two:
-                ways[name] = Way(predict(measured.times, replace(measured.arrangement, mode=name)), False)
+                other = predict(measured.times, replace(measured.arrangement, mode=name))
+                ways[name] = Way(measured.step_seconds * other / predict(measured.times, measured.arrangement), False)
             else:
                 done = self._pass(name, self._work.devices, pass_batches(self._steps))
                 ways[name] = Way(measured.step_seconds * _ratio(done, usual), True)

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from myxtts.diagnostics.advice import (
+    BEST,
+    IN_USE,
     LOAD_SHARE,
     NAMES,
     TRAIN_SHARE,
@@ -134,10 +136,11 @@ def way_lines(profile: Profile, advice: Advice) -> Iterator[str]:
     if not ways:
         return
     yield "  Ways to use the devices:"
+    marked = BEST if advice.best_way != profile.measured.arrangement.mode else IN_USE
     for name in WAYS:
         if name in ways:
             source = "measured" if ways[name].measured else "by the stage model"
-            mark = "← best" if name == advice.best_way else ""
+            mark = f"← {marked}" if name == advice.best_way else ""
             words = WAY_WORDS[name].split(": ")[-1]
             yield f"    {name:<11} {1e3 * ways[name].step_seconds:8.1f} ms a step, {source:<18} {words} {mark}".rstrip()
 

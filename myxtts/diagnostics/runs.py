@@ -4,8 +4,8 @@ In: run folders, or their `metrics.jsonl`.
 Out: `Run`s with medians and intervals; comparisons in words; rows of a table.
 """
 
-import itertools
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,6 +21,19 @@ FEWEST_LINES = 5  # fewer say nothing about noise
 DRAWS, SURE = 2000, 95  # of the bootstrap; percent
 SAME = 0.01  # a difference below this is none
 WAITED, VARIED, PADDED = 0.1, 0.3, 0.25  # shares above which a run is advised
+TINY = 1e-9
+NEEDED: dict[str, dict[str, float]] = {  # numbers that a line must have, and the least that they can be
+    "train": {
+        "step": 1,
+        "seconds": 0,
+        "step_ms": TINY,
+        "frames_per_second": 0,
+        "data_wait": 0,
+        "buffer_fill": 0,
+        "padding": 0,
+    },
+    "resumed": {"step": 0},
+}
 PAYS = 0.05  # throughput that the next larger batch must add
 
 
@@ -84,25 +97,36 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
     """
     file = path / "metrics.jsonl" if path.is_dir() else path
     try:
-        texts = file.read_text(encoding="utf-8").splitlines()
+        texts = file.read_text(encoding="utf-8-sig").splitlines()
     except FileNotFoundError:
+        if not path.exists():
+            raise UsageError(f"there is no {path}; name a folder that `myxtts train` wrote, or its log") from None
         raise UsageError(f"{path} holds no metrics.jsonl; name a folder that `myxtts train` wrote") from None
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot read {file}: {error}") from None
     lines: list[dict[str, Any]] = []
     for number, text in enumerate(texts, 1):
+        if not text.strip():
+            continue
         try:
             line = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             if number == len(texts):
                 break  # a killed run may leave half a line
             raise UsageError(f"{file}: line {number} is no JSON; is this the metrics.jsonl of a run?") from None
-        if not isinstance(line, dict) or "kind" not in line:
+        if not isinstance(line, dict) or not isinstance(line.get("kind"), str):
             raise UsageError(f"{file}: line {number} is no log line of a run")
+        if wrong := next((key for key, least in NEEDED.get(line["kind"], {}).items() if not _is(line, key, least)), ""):
+            raise UsageError(f"{file}: line {number} has {wrong} {line.get(wrong)!r:.40}; is this the log of a run?")
         if line["kind"] == "resumed":
             lines = [before for before in lines if before.get("step", 0) <= line["step"]]
         lines.append(line)
     return lines
+
+
+def _is(line: dict[str, Any], key: str, least: float) -> bool:
+    value = line.get(key)
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value >= least
 
 
 def read_run(path: Path) -> Run:
@@ -115,8 +139,8 @@ def read_run(path: Path) -> Run:
         raise UsageError(
             f"{path}: {len(trained)} log lines, needed are {WARM_LINES + FEWEST_LINES}; train longer or log more often"
         )
-    name = path.name if path.is_dir() else path.parent.name or path.name
-    return Run(name or str(path.resolve().name), about, tuple(steady))
+    name = path.resolve().name if path.is_dir() else path.resolve().parent.name or path.name
+    return Run(" ".join(name.split()), about, tuple(steady))
 
 
 def run_advice(run: Run) -> list[str]:
@@ -202,8 +226,8 @@ def size_rows(runs: Sequence[tuple[str, Run]]) -> list[Size]:
         UsageError: a run does not tell how many clips its steps take.
     """
     for name, run in runs:
-        if run.step_clips is None:
-            raise UsageError(f"{name}: its log does not say how many clips a step takes; it is of an older version")
+        if not isinstance(run.step_clips, int) or run.step_clips < 1:
+            raise UsageError(f"{name}: its log does not say how many clips a step takes; it is of another version")
     rows: list[Size] = []
     for name, run in sorted(runs, key=lambda pair: pair[1].step_clips or 0):
         step, clips = run.estimate("step_ms"), run.step_clips or 0
@@ -220,7 +244,8 @@ class Scaling:
 
     fixed_ms: float
     clip_ms: float
-    best: int  # the largest step that still pays
+    best: int  # beyond it a larger step does not pay
+    off: float  # the largest distance of a step time from that line, as a share of it
 
 
 def fit_scaling(rows: Sequence[Size]) -> Scaling:
@@ -229,11 +254,16 @@ def fit_scaling(rows: Sequence[Size]) -> Scaling:
     times = np.array([row.step_ms.median for row in rows])
     if len(set(sizes)) < 2:
         raise UsageError(f"all runs take {sizes[0]:.0f} clips a step; scaling needs at least two sizes")
-    clip, fixed = (max(0.0, float(part)) for part in np.polyfit(sizes, times, 1))
-    best = rows[0]
-    for before, after in itertools.pairwise(rows):
-        doublings = np.log2(after.clips / before.clips)
-        if doublings > 0 and after.clips_per_second / before.clips_per_second - 1 < PAYS * doublings:
-            break
-        best = after
-    return Scaling(fixed, clip, best.clips)
+    clip, fixed = (float(part) for part in np.polyfit(sizes, times, 1))
+    if clip < 0:  # neither part can be less than nothing
+        clip, fixed = 0.0, float(times.mean())
+    elif fixed < 0:
+        clip, fixed = float(sizes @ times / (sizes @ sizes)), 0.0
+    off = float(np.max(np.abs(fixed + clip * sizes - times) / times))
+    best = next(row for place, row in enumerate(rows) if not any(_pays(row, larger) for larger in rows[place + 1 :]))
+    return Scaling(fixed, clip, best.clips, off)
+
+
+def _pays(row: Size, larger: Size) -> bool:
+    doublings = float(np.log2(larger.clips / row.clips))
+    return doublings > 0 and larger.clips_per_second / row.clips_per_second - 1 >= PAYS * doublings

@@ -44,8 +44,8 @@ def real_workload(config: XTTSConfig, steps: int) -> Iterator[Workload]:
         if not data.train_data:
             make_noise(Path(home) / "clips", config)
             data = replace(data, train_data=f"{home}/clips", cache_dir=f"{home}/cache", val_clips=0, buckets=1)
-        if data.data_gpu >= 0 and config.data.batch_size % 2 == 0:
-            data = replace(data, pipeline="parallel")
+        if data.data_gpu >= 0:  # a plan with both devices in it, whichever way is in use
+            data = replace(data, pipeline="parallel" if data.batch_size % 2 == 0 else "split")
         trainer = XTTSTrainer(replace(config, data=data, training=training))
         arrangement = Arrangement(
             workers=data.num_workers or 1,
@@ -87,7 +87,9 @@ def make_noise(folder: Path, config: XTTSConfig) -> None:
     count = int(np.clip(BATCHES * config.step_clips, FEWEST, MOST))
     (folder / "wavs").mkdir(parents=True)
     lines = []
-    for number, seconds in enumerate(np.linspace(SHORTEST, min(LONGEST, config.data.max_seconds), count)):
+    shortest = min(max(SHORTEST, config.data.min_seconds), config.data.max_seconds)
+    longest = max(shortest, min(LONGEST, config.data.max_seconds))
+    for number, seconds in enumerate(np.linspace(shortest, longest, count)):
         wave = rng.uniform(-0.1, 0.1, int(seconds * rate)).astype(np.float32)
         write_wave(folder / "wavs" / f"noise-{number:04d}.wav", wave, rate)
         words = rng.choice(SYLLABLES, max(1, int(seconds / SECONDS_A_WORD)))

@@ -1,11 +1,18 @@
 """The profiler on the real pipeline in its smallest form, and on stages whose times are known."""
 
 import json
+import shlex
 
 import pytest
+import soundfile
 
+from myxtts.cli.parser import make_parser
+from myxtts.cli.profile import command_line
+from myxtts.cli.settings import configure
+from myxtts.config.load import build
 from myxtts.diagnostics.advice import advise
 from myxtts.diagnostics.profile import Profiler
+from myxtts.diagnostics.workload import make_noise
 from tests.scenarios import SCENARIOS, make_workload
 from tests.two_devices import PLAN
 
@@ -59,7 +66,7 @@ def test_the_report_says_what_the_specification_says(run_myxtts, tiny_yaml, trai
 @pytest.mark.parametrize(
     ("words", "answer"),
     [
-        (("--num-steps", 3), "fewer than 12"),
+        (("--num-steps", 3), "choose 12 to 10000"),
         (("--html", "/nowhere/at/all.html"), "there is no folder /nowhere/at"),
         (("--data-gpu", 0), "--data-gpu 0 needs --model-gpu"),
         (("--run", "/nowhere"), "goes with --html"),
@@ -141,3 +148,48 @@ def test_auto_measures_first_and_says_where_a_setting_came_from(run_myxtts, corp
     assert result.returncode == 0, result.stderr
     assert "⏱️ Measuring 24 steps" in result.stdout
     assert "(auto)" in result.stdout or "nothing to change" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        (("--num-steps", 10**12), "--num-steps is 1000000000000; choose 12 to 10000"),
+        (("--html", "/"), "--html / is no file name"),
+        (("--trace", ""), "--trace '' is no file name"),
+        (("--trace", "same.json", "--html", "same.json"), "name two files"),
+        (("--run", "x", "--html", "y.html", "--batch-size", 3), "nothing else"),
+        (("--run", "x", "--html", "y.html", "--num-steps", 20), "nothing else"),
+        (("--run", "", "--html", "y.html"), "holds no metrics.jsonl"),
+    ],
+)
+def test_what_profile_refuses_at_once(run_myxtts, words, what):
+    result = run_myxtts("profile", *words)
+    assert result.returncode == 2 and result.stderr.count("\n") == 1 and what in result.stderr, result.stderr
+
+
+def test_the_command_repeats_what_was_typed(tiny_yaml):
+    words = [
+        "profile",
+        "--config",
+        str(tiny_yaml),
+        "--language",
+        "fa",
+        "--xla",
+        "--train-data=-x y",
+        "--max-seconds",
+        "3",
+    ]
+    options = make_parser().parse_args([*words, "--data-gpu", "none", "--model-gpu", "none"])
+    config, origin = configure(options)
+    line = shlex.split(command_line(options, config, origin))
+    again = make_parser().parse_args(line[1:])
+    assert configure(again)[0] == config and "--train-data=-x y" in line and "none" in line
+
+
+def test_noise_is_as_long_as_the_flags_allow(tmp_path):
+    for limits in ({"data.max_seconds": 2.0}, {"data.min_seconds": 6.0}, {}):
+        config = build({**limits, "data.batch_size": 2})
+        folder = tmp_path / str(len(list(tmp_path.iterdir())))
+        make_noise(folder, config)
+        seconds = [soundfile.info(file).duration for file in (folder / "wavs").iterdir()]
+        assert config.data.min_seconds <= min(seconds) and max(seconds) <= config.data.max_seconds

@@ -5,7 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from myxtts.diagnostics.runs import compare, read_lines
+from myxtts.diagnostics.runs import Estimate, Size, compare, fit_scaling, read_lines
+from myxtts.errors import UsageError
 
 
 def write_run(folder, step_ms: float, clips: int = 16, lines: int = 40, noise: float = 0.03, seed: int = 0):
@@ -56,10 +57,11 @@ def test_scaling_tells_fixed_cost_and_where_it_ends(tmp_path, run_myxtts):
 
 
 def test_steps_that_were_done_again_count_once(tmp_path):
-    lines = [{"kind": "train", "step": 10}, {"kind": "train", "step": 20}, {"kind": "resumed", "step": 10},
-             {"kind": "train", "step": 20}]  # fmt: skip
-    (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines) + '{"kind": "tr')
-    assert [line["step"] for line in read_lines(tmp_path) if line["kind"] == "train"] == [10, 20]
+    run = write_run(tmp_path / "run", 100, lines=4)
+    lines = [json.loads(text) for text in (run / "metrics.jsonl").read_text().splitlines()]
+    lines = [*lines, {"kind": "resumed", "step": 50}, *lines[3:]]
+    (run / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines) + '{"kind": "tr')
+    assert [line["step"] for line in read_lines(run) if line["kind"] == "train"] == [25, 50, 75, 100]
 
 
 @pytest.mark.parametrize(
@@ -85,3 +87,57 @@ def test_wrong_usage(tmp_path, run_myxtts):
     assert "at least two runs" in run_myxtts("compare", good).stderr
     assert "at least two sizes" in run_myxtts("scaling", good).stderr
     assert "there is no folder" in run_myxtts("compare", good, good, "--plot", tmp_path / "no" / "x.png").stderr
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("step", None), ("seconds", "x"), ("step_ms", float("nan")), ("step_ms", 0), ("padding", None), ("data_wait", [])],
+)
+def test_a_damaged_log_is_one_line(tmp_path, run_myxtts, key, value):
+    good, bad = write_run(tmp_path / "good", 100), write_run(tmp_path / "bad", 100)
+    lines = [json.loads(text) for text in (bad / "metrics.jsonl").read_text().splitlines()]
+    lines[9][key] = value
+    (bad / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    result = run_myxtts("compare", good, bad)
+    assert result.returncode == 2 and result.stderr.count("\n") == 1 and f"line 10 has {key}" in result.stderr
+
+
+def test_blank_lines_and_a_mark_of_order_do_no_harm_and_a_deep_one_is_refused(tmp_path, run_myxtts):
+    run = write_run(tmp_path / "a", 100)
+    text = (run / "metrics.jsonl").read_text()
+    (run / "metrics.jsonl").write_text("\ufeff" + text.replace("\n", "\n\n"), encoding="utf-8")
+    assert len(read_lines(run)) == 41
+    (run / "metrics.jsonl").write_text("[" * 100_000 + "\n" + text)
+    with pytest.raises(UsageError, match="line 1 is no JSON"):
+        read_lines(run)
+    with pytest.raises(UsageError, match="there is no "):
+        read_lines(tmp_path / "none.jsonl")
+
+
+def test_odd_names_are_shown_as_they_are(tmp_path, run_myxtts):
+    runs = [write_run(tmp_path / name, 100) for name in ("a[]z", "b[red]", "$DATA")]
+    result = run_myxtts("compare", *runs)
+    assert result.returncode == 0 and "a[]z" in result.stdout and "b[red]" in result.stdout
+    page = tmp_path / "page.html"
+    assert run_myxtts("profile", "--run", runs[2], "--html", page).returncode == 0
+    assert "<h1>$DATA</h1>" in page.read_text()
+
+
+def test_the_line_and_the_best_size_fit_the_points():
+    def sizes(**times: float) -> list[Size]:
+        flat = {int(name[1:]): ms for name, ms in times.items()}
+        return [Size("", n, Estimate(ms, ms, ms), 1e3 * n / ms, 0.0, None, 1.0) for n, ms in flat.items()]
+
+    steep = fit_scaling(sizes(s4=100, s16=1605))
+    assert steep.fixed_ms == 0 and steep.off > 0.2
+    falling = fit_scaling(sizes(s4=100, s8=50))
+    assert falling.clip_ms == 0 and falling.fixed_ms == 75
+    assert fit_scaling(sizes(s2=30, s4=100, s8=190, s16=195, s32=900)).best == 16
+    assert fit_scaling(sizes(s4=40, s8=60, s16=100)).off < 0.01
+
+
+@pytest.mark.parametrize("plot", ["", "x.jpg", "-", "no/folder.png"])
+def test_a_picture_that_cannot_be_written_is_refused_first(tmp_path, run_myxtts, plot):
+    runs = [write_run(tmp_path / name, 100) for name in "ab"]
+    result = run_myxtts("compare", *runs, "--plot", plot)
+    assert result.returncode == 2 and result.stderr.count("\n") == 1

@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 
 help:
 	@echo "make demo       train a small voice from nothing and hear it (about 15 minutes)"
-	@echo "make test       the tests (about twelve minutes)"
+	@echo "make test       the tests (about thirteen minutes)"
 	@echo "make test-slow  the long proofs   make bench  the measurements"
 	@echo "make lint       ruff and mypy     make lock   renew requirements.lock"
 

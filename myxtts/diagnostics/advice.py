@@ -7,7 +7,7 @@ Out: the bottleneck, the findings with their evidence, and recommendations with 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from myxtts.diagnostics.stage_model import STAGES, Arrangement, Flow, StageTimes, predict, simulate
+from myxtts.diagnostics.stage_model import STAGES, Arrangement, StageTimes, predict
 
 LOAD_SHARE, TRANSFER_SHARE, TRAIN_SHARE, VARIATION = 0.20, 0.15, 0.50, 0.30  # thresholds of the findings
 NEAR = 0.85  # stages within this of the slowest are as slow as it
@@ -168,13 +168,13 @@ def _stage_name(stage: str, measured: Measured) -> str:
 
 def _lost_between(measured: Measured, floor: float) -> str:
     """Why steps take longer than every stage does on average; empty when the stage model sees no reason."""
-    flow = _simulate(measured)
-    if flow.step_seconds < LOST * floor:
+    now = _modelled(measured)
+    if now < LOST * floor:
         return ""
     usual = replace(measured.arrangement, slots=max(3, measured.arrangement.slots), ahead=50)
     if usual != measured.arrangement:
         healed = predict(_loaded_by(measured, usual.workers), usual)
-        if flow.step_seconds - healed > 0.5 * (flow.step_seconds - floor):
+        if now - healed > 0.5 * (now - floor):
             return "buffer"
     return "oscillation" if likeness(measured.times) > RUNS else "jitter"
 
@@ -207,7 +207,7 @@ def _findings(measured: Measured) -> Iterator[Finding]:
 def recommend(measured: Measured) -> list[Recommendation]:
     """Changes that the stage model expects to be worth it, the best first."""
     now, settings = measured.step_seconds, measured.arrangement
-    model_now = _simulate(measured).step_seconds
+    model_now = _modelled(measured)
     found: list[Recommendation] = []
 
     def consider(changed: Mapping[str, int | str], why: str, expected: float, worth: float = WORTH) -> None:
@@ -294,6 +294,6 @@ def _loaded_by(measured: Measured, workers: int) -> StageTimes:
     return measured.times.scaled(load=known * workers / alone)
 
 
-def _simulate(measured: Measured) -> Flow:
-    times = _loaded_by(measured, measured.arrangement.workers)
-    return simulate(times, measured.arrangement, max(300, 3 * len(times.train)))
+def _modelled(measured: Measured) -> float:
+    """Seconds of a step by the stage model, with the settings in use."""
+    return predict(_loaded_by(measured, measured.arrangement.workers), measured.arrangement)

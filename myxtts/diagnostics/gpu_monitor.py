@@ -67,14 +67,17 @@ class CardReadings:
     throttled: dict[str, int] = field(default_factory=dict)  # readings by reason
     missing: dict[str, str] = field(default_factory=dict)  # why a measure has no value
 
+    def known(self, measure: str) -> list[float]:
+        return [value for value in self.values[measure] if value is not None]
+
     def statistics(self, measure: str) -> Statistics | None:
-        known = [value for value in self.values[measure] if value is not None]
+        known = self.known(measure)
         return Statistics.of(known) if known else None
 
     @property
     def oscillation(self) -> float | None:
         """How far utilisation swings, 0 to 1; None without readings."""
-        known = [value for value in self.values["utilisation"] if value is not None]
+        known = self.known("utilisation")
         return swing(known) / 100 if known else None
 
 

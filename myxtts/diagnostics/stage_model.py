@@ -35,10 +35,6 @@ class StageTimes:
         """The same with some stages faster or slower."""
         return replace(self, **{stage: self[stage] * factor for stage, factor in factors.items()})
 
-    def level(self) -> "StageTimes":
-        """The same without variation."""
-        return StageTimes(*(np.full_like(self[stage], self.mean(stage)) for stage in STAGES))
-
 
 @dataclass(frozen=True)
 class Arrangement:
@@ -62,17 +58,6 @@ class Flow:
         """The time of a step in the long run: the first third fills the buffers and does not count."""
         skipped = len(self.ended) // 3
         return float((self.ended[-1] - self.ended[skipped]) / max(1, len(self.ended) - 1 - skipped))
-
-    @property
-    def intervals(self) -> np.ndarray:
-        return np.diff(self.ended[len(self.ended) // 3 :])
-
-    @property
-    def busy(self) -> np.ndarray:
-        """The share of each interval in which the training device worked."""
-        skipped = len(self.ended) // 3
-        worked = (self.ended - self.got)[skipped + 1 :]
-        return worked / np.maximum(self.intervals, 1e-12)
 
 
 def simulate(times: StageTimes, arrangement: Arrangement, batches: int = 0) -> Flow:

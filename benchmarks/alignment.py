@@ -15,7 +15,7 @@ from myxtts.devices import import_tensorflow
 
 tf = import_tensorflow()
 
-from myxtts.batch import Batch  # noqa: E402
+from myxtts.batch import Batch, voiceless_batch  # noqa: E402
 from myxtts.config.load import build  # noqa: E402
 from myxtts.models.alignment import monotonic_search  # noqa: E402
 from myxtts.models.xtts import XTTS  # noqa: E402
@@ -32,7 +32,7 @@ def milliseconds(work: Callable[[], object]) -> float:
 
 
 def random_batch(rows: int, tokens: int, frames: int) -> Batch:
-    return Batch(
+    return voiceless_batch(
         tf.random.uniform([rows, tokens], 3, SYMBOLS, tf.int32),
         tf.fill([rows], tokens),
         tf.random.normal([rows, frames, N_MELS]),

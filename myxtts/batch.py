@@ -16,6 +16,14 @@ class RawBatch(NamedTuple):
     weights: tf.Tensor  # float32 [B], 0 for a clip that only fills up the batch
 
 
+class Sizes(NamedTuple):
+    """What of a whole batch each part of it has to know."""
+
+    text_lengths: tf.Tensor  # int32 [B]
+    mel_lengths: tf.Tensor  # int32 [B]
+    weights: tf.Tensor  # float32 [B]
+
+
 class Batch(NamedTuple):
     """What the training step takes, on the model device."""
 
@@ -23,6 +31,9 @@ class Batch(NamedTuple):
     text_lengths: tf.Tensor  # int32 [B]
     mel: tf.Tensor  # float32 [B, M, n_mels], zero past mel_lengths
     mel_lengths: tf.Tensor  # int32 [B], multiples of frames_per_step
+    pitch: tf.Tensor  # float32 [B, M] in Hz, 0 where voiceless and past mel_lengths
+    noise: tf.Tensor  # float32 [B, M, n_mels], normal; M is 0 for a model that draws nothing
+    moments: tf.Tensor  # float32 [B] in [0, 1): how far the drawing has come that is trained
     reference: tf.Tensor  # float32 [B, R, n_mels], a slice of the speaker's speech
     reference_lengths: tf.Tensor  # int32 [B]
     weights: tf.Tensor  # float32 [B]
@@ -31,20 +42,53 @@ class Batch(NamedTuple):
     def mel_shape(self) -> tuple[int, ...]:
         return tuple(self.mel.shape)
 
+    @property
+    def sizes(self) -> Sizes:
+        return Sizes(self.text_lengths, self.mel_lengths, self.weights)
 
-class Sizes(NamedTuple):
-    """What of a whole batch each half of it has to know."""
 
+def voiceless_batch(
+    tokens: tf.Tensor,
+    text_lengths: tf.Tensor,
+    mel: tf.Tensor,
+    mel_lengths: tf.Tensor,
+    reference: tf.Tensor,
+    reference_lengths: tf.Tensor,
+    weights: tf.Tensor,
+) -> Batch:
+    """A batch of made-up mels, whose pitch is not known and of which nothing is drawn."""
+    silent = tf.zeros_like(mel[..., 0])
+    nothing = mel[:, :0]
+    return Batch(
+        tokens, text_lengths, mel, mel_lengths, silent, nothing, weights * 0, reference, reference_lengths, weights
+    )
+
+
+class WaveBatch(NamedTuple):
+    """What the vocoder's training step takes: slices of clips, F frames each."""
+
+    mel: tf.Tensor  # float32 [B, F, n_mels]
+    waves: tf.Tensor  # float32 [B, (F - 1) * hop], what the mel was made of
+    pitch: tf.Tensor  # float32 [B, F] in Hz, 0 where voiceless
+    noise: tf.Tensor  # float32 [B, (F - 1) * hop], normal
     text_lengths: tf.Tensor  # int32 [B]
-    mel_lengths: tf.Tensor  # int32 [B]
+    mel_lengths: tf.Tensor  # int32 [B], frames before the clip's end
     weights: tf.Tensor  # float32 [B]
+
+    @property
+    def mel_shape(self) -> tuple[int, ...]:
+        return tuple(self.mel.shape)
+
+    @property
+    def sizes(self) -> Sizes:
+        return Sizes(self.text_lengths, self.mel_lengths, self.weights)
 
 
 class Halves(NamedTuple):
     """A batch on two devices that both train."""
 
-    on_data: Batch
-    on_model: Batch
+    on_data: Any  # Batch or WaveBatch
+    on_model: Any
     data_sizes: Sizes  # of the whole batch, on the data device
     model_sizes: Sizes
 
@@ -54,4 +98,5 @@ class Halves(NamedTuple):
         return 2 * rows, frames, bands
 
 
-Fed = Any  # what a feed gives: a Batch, or Halves where both devices train
+AnyBatch = Batch | WaveBatch
+Fed = Any  # what a feed gives: a Batch or WaveBatch, or Halves of one where both devices train

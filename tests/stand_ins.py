@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import tensorflow as tf
 
-from myxtts.batch import Batch, RawBatch
+from myxtts.batch import Batch, RawBatch, voiceless_batch
 from myxtts.data.dataset import in_threads, one_by_one
 from myxtts.devices import DevicePlan
 from myxtts.diagnostics.profile import Workload
@@ -93,7 +93,7 @@ class SlowFeatures:
         self._stages.pass_time("preprocess", int(seed[0]))
         mel = tf.constant(int(seed[0]), tf.float32, [2, 2, 1])  # carries the number of the batch
         lengths = raw.text_lengths
-        return Batch(raw.tokens, lengths, mel, lengths, mel, lengths, raw.weights)
+        return voiceless_batch(raw.tokens, lengths, mel, lengths, mel, lengths, raw.weights)
 
 
 def number_of(mel: tf.Tensor) -> int:

@@ -8,7 +8,9 @@ import argparse
 from collections.abc import Callable
 
 from myxtts import __version__
-from myxtts.config.config import LANGUAGES, MODEL_SIZES, PIPELINES, PRECISIONS
+from myxtts.config.config import LANGUAGES, MODEL_SIZES, PIPELINES, PRECISIONS, TARGETS
+
+GRIFFIN_LIM = "griffin-lim"  # the vocoder that needs no training
 
 
 class _Parser(argparse.ArgumentParser):
@@ -22,6 +24,18 @@ def _speed(word: str) -> float:
     if not 0.25 <= float(word) <= 4.0:
         raise argparse.ArgumentTypeError(f"{word} is out of range; choose a speed between 0.25 and 4")
     return float(word)
+
+
+def _pitch(word: str) -> float:
+    if not 0.5 <= float(word) <= 2.0:
+        raise argparse.ArgumentTypeError(f"{word} is out of range; choose a pitch between 0.5 and 2")
+    return float(word)
+
+
+def _steps(word: str) -> int:
+    if not 0 <= int(word) <= 100:
+        raise argparse.ArgumentTypeError(f"{word} is out of range; choose between 0 and 100 steps")
+    return int(word)
 
 
 def _gpu(word: str) -> int:
@@ -133,7 +147,9 @@ def _model_settings(parser: argparse._ActionsContainer) -> None:
 
 def _add_train(commands: argparse._SubParsersAction) -> None:
     train = commands.add_parser(
-        "train", help="train the speech model", description="Train the speech model on a dataset folder."
+        "train",
+        help="train the speech model or the vocoder",
+        description="Train the speech model, or with --target vocoder the vocoder, on a dataset folder.",
     )
     data = train.add_argument_group("data")
     _setting(data, "--train-data", "data.train_data", str, "dataset folder: metadata.csv and wavs/", metavar="DIR")
@@ -163,6 +179,9 @@ def _add_train(commands: argparse._SubParsersAction) -> None:
     _device_settings(train)
     model = train.add_argument_group("model and optimisation")
     _model_settings(model)
+    _setting(model, "--target", "training.target", str, "what to train (default speech)", choices=TARGETS)
+    words = "steps of a vocoder by its spectra alone, before critics judge it too (default 10000)"
+    _setting(model, "--critics-after", "training.critics_after", int, words, metavar="N")
     _setting(model, "--lr", "training.lr", float, "peak learning rate", metavar="X")
     _setting(model, "--seed", "training.seed", int, "seed of weights and order", metavar="N")
     words = "when memory runs out, halve --batch-size and double --grad-accum"
@@ -171,7 +190,7 @@ def _add_train(commands: argparse._SubParsersAction) -> None:
     _setting(model, "--max-bad-steps", "training.max_bad_steps", int, words, metavar="N")
     words = "start a new run with the weights of a checkpoint; symbols and languages may grow"
     _setting(model, "--init-from", "training.init_from", str, words, metavar="DIR")
-    words = "weights that do not learn, as 'text,speaker/*' (parts: speaker, text, prior, duration, decoder)"
+    words = "weights that do not learn, as 'text,speaker/*' (a wrong name is answered with the right ones)"
     _setting(model, "--freeze", "training.freeze", str, words, metavar="PATTERNS")
     limits = train.add_argument_group("limits (the first one reached ends the run)")
     _setting(limits, "--epochs", "training.epochs", int, "passes over the data", metavar="N")
@@ -295,6 +314,19 @@ def _add_synthesize(commands: argparse._SubParsersAction) -> None:
     voice.add_argument("--speaker", help="a speaker of the training data instead of a reference")
     speak.add_argument("--language", choices=LANGUAGES, help="language of the text (default: the checkpoint's first)")
     speak.add_argument("--speed", type=_speed, default=1.0, metavar="X", help="1.2 speaks a fifth faster (default 1)")
+    speak.add_argument("--pitch", type=_pitch, default=1.0, metavar="X", help="1.2 speaks a fifth higher (default 1)")
+    speak.add_argument(
+        "--steps",
+        type=_steps,
+        metavar="N",
+        help="steps in which a refiner draws the grain; 0: none (default 4)",
+    )
+    speak.add_argument(
+        "--vocoder",
+        default=GRIFFIN_LIM,
+        metavar="DIR",
+        help=f"run folder of `train --target vocoder`, or {GRIFFIN_LIM} (default)",
+    )
     speak.add_argument("-o", "--output", required=True, metavar="PATH", help="WAV file, or a folder with --text-file")
 
 

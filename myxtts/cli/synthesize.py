@@ -5,6 +5,7 @@ import os
 import sys
 from pathlib import Path
 
+from myxtts.cli.parser import GRIFFIN_LIM
 from myxtts.cli.settings import make_folder
 from myxtts.errors import UsageError
 
@@ -27,17 +28,23 @@ def run(options: argparse.Namespace) -> int:
     from myxtts.training.checkpoint import find_checkpoint
 
     find_checkpoint(checkpoint)
+    vocoder = None if options.vocoder == GRIFFIN_LIM else find_checkpoint(Path(options.vocoder))
 
     from myxtts.devices import import_tensorflow
 
     import_tensorflow()
     from myxtts.audio.wav import write_wave
     from myxtts.inference.synthesizer import Synthesizer
+    from myxtts.models.voicebox import Manner
 
-    synthesizer = Synthesizer(checkpoint)
+    synthesizer = Synthesizer(checkpoint, vocoder)
     voice = synthesizer.voice(references, options.speaker)
+    if options.steps is not None and not synthesizer.config.model.refiner_blocks:
+        raise UsageError(f"{checkpoint} has no refiner (model.refiner_blocks is 0); leave --steps out")
+    steps = Manner.steps if options.steps is None else options.steps
+    manner = Manner(options.speed, options.pitch, steps)
     for text, target in zip(texts, targets, strict=True):
-        write_wave(target, synthesizer.speak(text, voice, options.language, options.speed), synthesizer.sample_rate)
+        write_wave(target, synthesizer.speak(text, voice, options.language, manner), synthesizer.sample_rate)
         print(target)
     return 0
 

@@ -142,7 +142,7 @@ def _configure(options: argparse.Namespace, resume: Path | None) -> tuple[XTTSCo
     if not config.training.init_from:
         return config, origin
     saved = find_checkpoint(Path(config.training.init_from)) / "config.yaml"
-    return configure(options, saved, keep=("model.", "audio.", "data.front_end"))
+    return configure(options, saved, keep=("model.", "audio.", "vocoder.", "data.front_end", "training.target"))
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,7 @@ MODEL_SIZES: dict[str, dict[str, Any]] = {
 }
 
 PRECISIONS = ("float32", "bfloat16", "float16")
+TARGETS = ("speech", "vocoder")
 PIPELINES = ("sequential", "buffered", "split", "parallel")
 LANGUAGES = ("en", "fa", "es", "fr", "de", "it", "pt", "pl", "tr", "ru", "nl", "cs", "ar", "zh", "ja", "hu", "ko", "hi")
 
@@ -86,6 +87,8 @@ class ModelConfig:
     duration_blocks: int = 2
     speaker_blocks: int = 1
     speaker_tokens: int = 8
+    refiner_width: int = 192
+    refiner_blocks: int = 0  # 0: the decoder's mel is spoken as it is
     frames_per_step: int = 2  # mel frames that one decoder position covers
     reference_frames: int = 128  # mel frames of a reference slice in training
 
@@ -95,6 +98,11 @@ class ModelConfig:
                     "speaker_tokens", "frames_per_step", "reference_frames", "decoder_attention_every")  # fmt: skip
         for name in positive:
             _require(getattr(self, name) > 0, f"model.{name} is {getattr(self, name)}; it must be positive")
+        _require(self.refiner_blocks >= 0, f"model.refiner_blocks is {self.refiner_blocks}; it cannot be negative")
+        _require(
+            self.refiner_width > 0 and self.refiner_width % 2 == 0,
+            f"model.refiner_width is {self.refiner_width}; it must be positive and even",
+        )
         _require(
             self.width % (2 * self.heads) == 0,
             f"model.width {self.width} must be a multiple of twice model.heads ({self.heads})",
@@ -103,6 +111,23 @@ class ModelConfig:
             self.reference_frames % self.frames_per_step == 0,
             f"model.reference_frames {self.reference_frames} must be a multiple of model.frames_per_step",
         )
+
+
+@dataclass(frozen=True)
+class VocoderConfig:
+    """Shapes of the network that makes waves of mel frames."""
+
+    width: int = 256
+    blocks: int = 6
+    pitch_width: int = 128
+    pitch_blocks: int = 3
+    critic_width: int = 12  # channels of the widest views; they grow as the views narrow
+    slice_frames: int = 64  # mel frames of a clip that are trained on at once
+
+    def __post_init__(self) -> None:
+        for name in ("width", "blocks", "pitch_width", "pitch_blocks", "critic_width"):
+            _require(getattr(self, name) > 0, f"vocoder.{name} is {getattr(self, name)}; it must be positive")
+        _require(self.slice_frames >= 16, f"vocoder.slice_frames is {self.slice_frames}; it must be 16 or more")
 
 
 @dataclass(frozen=True)
@@ -190,8 +215,14 @@ class TrainingConfig:
     weight_decay: float = 0.01
     clip_norm: float = 1.0
     ema_decay: float = 0.998
+    target: str = "speech"  # one of TARGETS
     duration_loss: float = 0.1
     prior_loss: float = 1.0
+    pitch_loss: float = 0.1
+    flow_loss: float = 0.2
+    critics_after: int = 10_000  # steps of a vocoder by its spectra alone
+    fooling_loss: float = 0.2
+    different_loss: float = 1.0
     flat_start_sweeps: int = 8  # rounds of alignment by token averages before the first step
     flat_start_clips: int = 512
     guide_steps: int = 600  # steps over which those averages still help the alignment search
@@ -215,11 +246,13 @@ class TrainingConfig:
             self.mixed_precision in PRECISIONS,
             f"training.mixed_precision is {self.mixed_precision!r}; choose {', '.join(PRECISIONS)}",
         )
+        _require(self.target in TARGETS, f"training.target is {self.target!r}; choose {', '.join(TARGETS)}")
         _require(
             math.isfinite(self.max_minutes),
             f"training.max_minutes is {self.max_minutes}; give a number of minutes, or 0 for no limit",
         )
         for name in ("epochs", "max_minutes", "warmup_steps", "flat_start_sweeps", "guide_steps", "early_stop",
+                     "critics_after", "fooling_loss", "different_loss",
                      "sample_every"):  # fmt: skip
             _require(getattr(self, name) >= 0, f"training.{name} is {getattr(self, name)}; it cannot be negative")
         for name in (
@@ -246,6 +279,7 @@ class XTTSConfig:
 
     model: ModelConfig = field(default_factory=ModelConfig)
     audio: AudioConfig = field(default_factory=AudioConfig)
+    vocoder: VocoderConfig = field(default_factory=VocoderConfig)
     data: DataConfig = field(default_factory=DataConfig)
     training: TrainingConfig = field(default_factory=TrainingConfig)
 

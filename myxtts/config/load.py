@@ -107,11 +107,15 @@ def flatten(config: XTTSConfig) -> dict[str, Any]:
 
 def differences(config: XTTSConfig, other: XTTSConfig, section: str) -> list[str]:
     """Readable lines for what differs in one section."""
-    ours, theirs = flatten(config), flatten(other)
+    return lines_of_difference(getattr(config, section), getattr(other, section), section)
+
+
+def lines_of_difference(ours: Any, theirs: Any, section: str) -> list[str]:
+    """The same for the section itself."""
     return [
-        f"{key}: {ours[key]!r} here, {theirs[key]!r} there"
-        for key in ours
-        if key.startswith(f"{section}.") and ours[key] != theirs[key]
+        f"{section}.{name}: {value!r} here, {getattr(theirs, name)!r} there"
+        for name, value in dataclasses.asdict(ours).items()
+        if value != getattr(theirs, name)
     ]
 
 

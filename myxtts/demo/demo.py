@@ -143,7 +143,7 @@ def write_page(
         voice=corpus.voice,
         pairs=pairs,
         curve=recorder.curve,
-        path=recorder.validation.path if recorder.validation else None,
+        path=recorder.validation.pictures.path if recorder.validation else None,
         facts=facts,
         next_step=NEXT_STEP,
     )

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import tensorflow as tf
 
-from myxtts.batch import Batch, Fed, Halves
+from myxtts.batch import AnyBatch, Fed, Halves
 from myxtts.devices import DevicePlan, memory_peaks, process_peak_mb, wait_for
 from myxtts.diagnostics.advice import Measured, Way
 from myxtts.diagnostics.gpu_monitor import CardReadings, GpuMonitor, find_link
@@ -49,7 +49,7 @@ class Workload:
     time_parts: Callable[[Fed], dict[str, float]] = lambda batch: {}  # seconds of forward, backward, update
     can_halve: bool = True  # both devices could train, on half of each batch
     spare_gpu: bool = False  # there is a second GPU that the plan does not use
-    transfer: Callable[[Batch, str], Batch] = move_batch
+    transfer: Callable[[AnyBatch, str], AnyBatch] = move_batch
 
 
 @dataclass(frozen=True)

@@ -177,10 +177,10 @@ class _Validation:
 
         def forward() -> str:
             tf = import_tensorflow()
-            from myxtts.batch import Batch
+            from myxtts.batch import voiceless_batch
 
             with tf.device(self._plan.model_device):
-                batch = Batch(
+                batch = voiceless_batch(
                     tf.ones([2, 8], tf.int32), tf.fill([2], 8), tf.zeros([2, 64, 80]), tf.fill([2], 64),
                     tf.zeros([2, 16, 80]), tf.fill([2], 16), tf.ones([2]),
                 )  # fmt: skip

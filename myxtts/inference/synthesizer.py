@@ -13,13 +13,16 @@ import tensorflow as tf
 
 from myxtts.audio.mel import reference_mel
 from myxtts.audio.wav import read_wave
+from myxtts.config.config import AudioConfig
+from myxtts.config.load import lines_of_difference
 from myxtts.devices import plan_devices
 from myxtts.errors import UsageError
-from myxtts.models.voicebox import Voicebox
+from myxtts.models.vocoder import Vocoder
+from myxtts.models.voicebox import AS_IT_IS, Manner, Voicebox, WaveMaker
 from myxtts.models.xtts import XTTS
 from myxtts.text.abbreviations import ends_with_abbreviation
 from myxtts.training.checkpoint import find_checkpoint, read_checkpoint
-from myxtts.training.step import load_average
+from myxtts.training.step import load_average, load_vocoder
 
 SENTENCE_GAP_SECONDS = 0.25
 SHORTEST_REFERENCE_SECONDS, LONGEST_REFERENCE_SECONDS = 0.5, 30
@@ -29,8 +32,10 @@ LONGEST_CHARACTERS = 180
 class Synthesizer:
     """A loaded voice. The first sentence pays for tracing, later ones do not."""
 
-    def __init__(self, checkpoint: Path):
+    def __init__(self, checkpoint: Path, vocoder: Path | None = None):
         saved = read_checkpoint(find_checkpoint(checkpoint))
+        if saved.config.training.target != "speech":
+            raise UsageError(f"{checkpoint} is a vocoder; name it with --vocoder and a speech model with --checkpoint")
         self.config, self.tokenizer, self.voices = saved.config, saved.tokenizer, saved.voices
         self.sample_rate = saved.config.audio.sample_rate
         self.device = plan_devices().model_device
@@ -39,7 +44,8 @@ class Synthesizer:
             self.model = XTTS(self.config.model, len(self.tokenizer.symbols), n_mels)
             self.model.create_variables()
             load_average(self.model, saved.arrays)
-        self._box = Voicebox(self.model, self.config.audio, self.device)
+        self._box = Voicebox(self.model, self.device)
+        self._maker = WaveMaker(read_vocoder(vocoder, self.config.audio, self.device), self.config.audio, self.device)
 
     def voice(self, references: Sequence[Path] = (), speaker: str | None = None) -> tf.Tensor:
         """Voice tokens of recordings, or of a speaker from training (the first one when none is named)."""
@@ -61,20 +67,40 @@ class Synthesizer:
         wave = wave[: LONGEST_REFERENCE_SECONDS * self.sample_rate]
         return reference_mel(wave, self.config.audio, self.config.model.frames_per_step)
 
-    def mel(self, text: str, voice: tf.Tensor, language: str, speed: float = 1.0) -> np.ndarray:
+    def mel(self, text: str, voice: tf.Tensor, language: str, manner: Manner = AS_IT_IS) -> np.ndarray:
         """Normalised log-mel [frames, n_mels] of one sentence."""
-        return self._box.mel(self.tokenizer.encode(text, language), voice, speed)
+        return self._box.mel(self.tokenizer.encode(text, language), voice, manner)
 
-    def speak(self, text: str, voice: tf.Tensor, language: str | None = None, speed: float = 1.0) -> np.ndarray:
+    def speak(self, text: str, voice: tf.Tensor, language: str | None = None, manner: Manner = AS_IT_IS) -> np.ndarray:
         """Waveform of a text; sentences are spoken one by one with a short pause between them."""
         gap = np.zeros(int(SENTENCE_GAP_SECONDS * self.sample_rate), np.float32)
         pieces: list[np.ndarray] = []
         language = language or self.tokenizer.languages[0]
         for sentence in split_sentences(text, language):
-            wave = self._box.wave(self.mel(sentence, voice, language, speed))
+            wave = self._maker.wave(self.mel(sentence, voice, language, manner))
             pieces += [gap, wave] if pieces else [wave]
         wave = np.concatenate(pieces)
         return wave * min(1.0, 0.95 / max(float(np.abs(wave).max()), 1e-6))
+
+
+def read_vocoder(path: Path | None, audio: AudioConfig, device: str) -> Vocoder | None:
+    """The vocoder of a checkpoint, for mels of that definition; None, which means Griffin-Lim, where none is named.
+
+    Raises:
+        UsageError: it is no vocoder, or of another mel definition.
+    """
+    if path is None:
+        return None
+    saved = read_checkpoint(find_checkpoint(path))
+    if saved.config.training.target != "vocoder":
+        raise UsageError(f"{path} is a speech model; --vocoder needs what `myxtts train --target vocoder` made")
+    if lines := lines_of_difference(audio, saved.config.audio, "audio"):
+        raise UsageError(f"the vocoder {path} reads other mels: {'; '.join(lines)}")
+    with tf.device(device):
+        model = Vocoder(saved.config.vocoder, audio)
+        model.create_variables()
+        load_vocoder(model, saved.arrays)
+    return model
 
 
 def split_sentences(text: str, language: str) -> list[str]:

@@ -5,7 +5,9 @@ Out: the same shape; a position under a zero of the mask never changes one under
 """
 
 import math
+from collections.abc import Iterator, Sequence
 
+import keras
 import tensorflow as tf
 from keras import layers
 
@@ -95,3 +97,20 @@ class SentenceAttention(Block):
     def call(self, x, mask, voice):
         source = tf.concat([voice, self.norm(x)], axis=1)
         return self.attention(x, source, tf.concat([tf.ones_like(voice[..., :1]), mask], axis=1))
+
+
+def named_weights(model: keras.Model, parts: Sequence[str]) -> dict[str, tf.Variable]:
+    """Every trainable weight of a model's parts by the way to it, in Keras' own order."""
+    names = {id(v): name for part in parts for name, v in _walk(part, getattr(model, part))}
+    return {names[id(v)]: v for v in model.trainable_variables}
+
+
+def _walk(name: str, layer: keras.Layer) -> Iterator[tuple[str, tf.Variable]]:
+    """Weights of a layer and of the layers that it keeps, alone or in lists."""
+    kept = [(key, value) for key, value in vars(layer).items() if not key.startswith("_")]
+    for key, value in kept:
+        inner = value if isinstance(value, list) else [value]
+        for number, item in enumerate(inner):
+            if isinstance(item, keras.Layer):
+                yield from _walk(f"{name}/{key}/{number}" if isinstance(value, list) else f"{name}/{key}", item)
+    yield from ((f"{name}/{v.name}", v) for v in layer._trainable_variables)

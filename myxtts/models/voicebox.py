@@ -1,53 +1,92 @@
-"""A model made ready to speak: compiled once for every length.
+"""Models made ready to speak: compiled once for every length.
 
 In: tokens and voice tokens.
-Out: mel frames, and waves by Griffin-Lim.
+Out: mel frames, and waves by a vocoder or by Griffin-Lim.
 """
 
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 
 import numpy as np
 import tensorflow as tf
 
 from myxtts.audio.mel import griffin_lim
 from myxtts.config.config import AudioConfig
+from myxtts.models.vocoder import Vocoder
 from myxtts.models.xtts import XTTS
 
 
+@dataclass(frozen=True)
+class Manner:
+    """How something is said."""
+
+    speed: float = 1.0  # times as fast
+    pitch: float = 1.0  # times as high
+    steps: int = 4  # in which the refiner draws the fine grain, where a model has one; 0: without
+
+
+AS_IT_IS = Manner()
+
+
 class Voicebox:
-    """Speaks on one device. The first sentence pays for tracing, later ones do not.
+    """Text to mel on one device. The first sentence pays for tracing, later ones do not.
 
     Args:
         model: with the weights to speak with.
-        audio: the mel definition.
         device: where the model lies.
         turn: held while work is given to the device, where another thread gives it work too.
     """
 
-    def __init__(self, model: XTTS, audio: AudioConfig, device: str, turn: AbstractContextManager | None = None):
+    def __init__(self, model: XTTS, device: str, turn: AbstractContextManager | None = None):
         self.model, self.device, self._turn = model, device, turn or nullcontext()
         tokens, count = tf.TensorSpec([1, None], tf.int32), tf.TensorSpec([1], tf.int32)
         voice, scalar = tf.TensorSpec([1, None, model.config.width]), tf.TensorSpec([])
-        self._speak = tf.function(model.speak, input_signature=[tokens, count, voice, scalar], autograph=False)
-        self._vocode = tf.function(
-            lambda mel: griffin_lim(mel, audio), input_signature=[tf.TensorSpec([1, None, audio.n_mels])]
-        )
+        signature = [tokens, count, voice, scalar, scalar, tf.TensorSpec([], tf.int32)]
+        self._speak = tf.function(model.speak, input_signature=signature, autograph=False)
 
     def voice(self, reference: np.ndarray) -> tf.Tensor:
         """Voice tokens [1, K, width] of reference mel [frames, n_mels]."""
         with self._turn, tf.device(self.device):
             return tf.cast(self.model.voice(tf.constant(reference[None]), tf.constant([len(reference)])), tf.float32)
 
-    def mel(self, tokens: np.ndarray, voice: tf.Tensor, speed: float = 1.0) -> np.ndarray:
+    def mel(self, tokens: np.ndarray, voice: tf.Tensor, manner: Manner = AS_IT_IS) -> np.ndarray:
         """Normalised log-mel [frames, n_mels] of token ids [T]."""
         with self._turn, tf.device(self.device):
             mel, _ = self._speak(
-                tf.constant(tokens[None]), tf.constant([len(tokens)]), voice, tf.constant(speed, tf.float32)
+                tf.constant(tokens[None]),
+                tf.constant([len(tokens)]),
+                voice,
+                tf.constant(manner.speed, tf.float32),
+                tf.constant(np.log2(manner.pitch), tf.float32),
+                tf.constant(manner.steps),
             )
         return mel[0].numpy()
+
+
+class WaveMaker:
+    """Mel to waves on one device.
+
+    Args:
+        vocoder: with the weights to speak with; None: Griffin-Lim.
+        audio: the mel definition.
+        device: where the vocoder lies.
+        turn: as of `Voicebox`.
+    """
+
+    def __init__(
+        self, vocoder: Vocoder | None, audio: AudioConfig, device: str, turn: AbstractContextManager | None = None
+    ):
+        self.device, self._turn = device, turn or nullcontext()
+
+        def make(mel: tf.Tensor) -> tf.Tensor:
+            if vocoder is None:
+                return griffin_lim(mel, audio)
+            noise = tf.random.stateless_normal([1, (tf.shape(mel)[1] - 1) * audio.hop_samples], [0, 0], alg="philox")
+            return vocoder(mel, noise)[0]
+
+        self._make = tf.function(make, input_signature=[tf.TensorSpec([1, None, audio.n_mels])])
 
     def wave(self, mel: np.ndarray) -> np.ndarray:
         """Waves [samples] of a mel [frames, n_mels]."""
         with self._turn, tf.device(self.device):
-            wave = self._vocode(tf.constant(mel[None]))[0]
-        return wave.numpy()
+            return self._make(tf.constant(mel[None]))[0].numpy()

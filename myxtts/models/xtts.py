@@ -4,6 +4,7 @@ In: tokens, lengths and a reference slice; in training also the target mel.
 Out: `XTTSOutput` in training, mel frames in synthesis.
 """
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
@@ -17,11 +18,15 @@ from myxtts.config.config import ModelConfig
 from myxtts.models.alignment import AlignmentGuide, monotonic_search
 from myxtts.models.decoder import Decoder
 from myxtts.models.duration import DurationPredictor
-from myxtts.models.layers import length_mask, stack_frames, unstack_frames
+from myxtts.models.layers import length_mask, named_weights, stack_frames, unstack_frames
+from myxtts.models.pitch import Melody, PitchEmbedding, PitchPredictor, hear_melody
+from myxtts.models.refiner import GRAIN, Refiner
 from myxtts.models.speaker import SpeakerEncoder
 from myxtts.models.text_encoder import TextEncoder
 
-PARTS = ("speaker", "text", "prior", "duration", "decoder")  # what learns
+PARTS = ("speaker", "text", "prior", "duration", "pitch", "melody", "decoder", "refiner")  # what learns
+LONGEST = math.log(128)  # decoder steps: what an untrained model says of a token is not believed
+TEMPERATURE = 0.667  # of the noise that a grain is drawn from; less than 1 avoids what is rarely right
 
 
 class XTTSOutput(NamedTuple):
@@ -35,6 +40,11 @@ class XTTSOutput(NamedTuple):
     durations: tf.Tensor  # [B, T], found by the search
     text_mask: tf.Tensor  # [B, T]
     path: tf.Tensor  # [B, T, M']
+    heights: tf.Tensor  # [B, T], predicted
+    voicing: tf.Tensor  # [B, T], predicted, before the sigmoid
+    melody: Melody  # what was heard
+    velocity: tf.Tensor | None  # [B, M', n_mels * frames_per_step], predicted; None without a refiner
+    wanted_velocity: tf.Tensor | None
 
 
 class XTTS(keras.Model):
@@ -51,7 +61,10 @@ class XTTS(keras.Model):
             self.text = TextEncoder(config, symbols)
             self.prior = layers.Dense(n_mels * config.frames_per_step)
             self.duration = DurationPredictor(config)
+            self.pitch = PitchPredictor(config)
+            self.melody = PitchEmbedding(config)
             self.decoder = Decoder(config, n_mels)
+            self.refiner = Refiner(config, n_mels) if config.refiner_blocks else None
         self.guide = AlignmentGuide(symbols, n_mels, config.frames_per_step, dtype="float32")
 
     def create_variables(self) -> None:
@@ -59,15 +72,18 @@ class XTTS(keras.Model):
         step = self.frames_per_step
         one = tf.ones([1], tf.int32)
         voice = self.voice(tf.zeros([1, step, self.n_mels]), one * step)
-        self.speak(tf.zeros([1, 1], tf.int32), one, voice, tf.constant(1.0))
+        self.speak(tf.zeros([1, 1], tf.int32), one, voice, tf.constant(1.0), tf.constant(0.0), tf.constant(1))
         self.prior(tf.zeros([1, 1, self.config.width]))
         self.guide(tf.zeros([1, 1], tf.int32), tf.zeros([1, 1, self.n_mels * step]), tf.ones([1, 1, 1]))
         self.built = True
 
     def named_weights(self) -> dict[str, tf.Variable]:
         """Every trainable weight by the way to it (`text/convs/0/depthwise/kernel`), in Keras' own order."""
-        names = {id(v): name for part in PARTS for name, v in _walk(part, getattr(self, part))}
-        return {names[id(v)]: v for v in self.trainable_variables}
+        return named_weights(self, [part for part in PARTS if getattr(self, part) is not None])
+
+    def remembered(self) -> dict[str, tf.Variable]:
+        """What belongs to the model besides its weights."""
+        return {"guide/means": self.guide.means, "guide/precisions": self.guide.precisions}
 
     @property
     def symbol_table(self) -> tf.Variable:
@@ -90,9 +106,20 @@ class XTTS(keras.Model):
         scores = tf.matmul(prior, target, transpose_b=True) - 0.5 * tf.reduce_sum(prior**2, -1, keepdims=True)
         scores = (1.0 - guidance) * scores + guidance * self.guide(batch.tokens, target, mask)
         path = tf.stop_gradient(monotonic_search(scores, batch.text_lengths, lengths))  # no way back is built
-        frames = tf.matmul(tf.cast(path, states.dtype), states, transpose_a=True)  # [B, M', width]
+        melody = hear_melody(batch.pitch, path, step)
+        sung = self.melody(states, text_mask, melody)
+        frames = tf.matmul(tf.cast(path, sung.dtype), sung, transpose_a=True)  # [B, M', width]
+        mel = tf.cast(self.decoder(frames, mask, voice), tf.float32)
+        heights, voicing = self.pitch(states, text_mask)
+        velocity = wanted_velocity = None
+        if self.refiner is not None:
+            noise, grain = stack_frames(batch.noise, step), (target - tf.stop_gradient(mel)) / GRAIN
+            share = batch.moments[:, None, None]
+            partly = (1.0 - share) * noise + share * grain
+            velocity = self.refiner(partly, batch.moments, mel, frames, tf.cast(mask, frames.dtype))
+            wanted_velocity = grain - noise
         return XTTSOutput(
-            mel=tf.cast(self.decoder(frames, mask, voice), tf.float32),
+            mel=mel,
             prior=tf.matmul(path, prior, transpose_a=True),
             target=target,
             mask=mask,
@@ -100,33 +127,52 @@ class XTTS(keras.Model):
             durations=tf.reduce_sum(path, axis=-1),
             text_mask=tf.cast(text_mask[..., 0], tf.float32),
             path=path,
+            heights=heights,
+            voicing=voicing,
+            melody=melody,
+            velocity=velocity,
+            wanted_velocity=wanted_velocity,
         )
 
     def speak(
-        self, tokens: tf.Tensor, text_lengths: tf.Tensor, voice: tf.Tensor, speed: tf.Tensor
+        self,
+        tokens: tf.Tensor,
+        text_lengths: tf.Tensor,
+        voice: tf.Tensor,
+        speed: tf.Tensor,
+        octaves: tf.Tensor,
+        steps: tf.Tensor,
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        """Mel [B, M, n_mels] and its lengths [B] from tokens and voice tokens."""
+        """Mel [B, M, n_mels] and its lengths [B] from tokens and voice tokens.
+
+        Args:
+            tokens: int32 [B, T].
+            text_lengths: int32 [B].
+            voice: [B, K, width].
+            speed: how many times as fast as the model itself would speak.
+            octaves: how much higher.
+            steps: in which the refiner draws; 0 leaves the decoder's mel as it is.
+        """
         states, text_mask = self.text(tokens, text_lengths, voice)
-        steps = tf.exp(tf.cast(self.duration(states, text_mask), tf.float32)) / speed
-        durations = tf.maximum(tf.round(steps), 1.0) * tf.cast(text_mask[..., 0], tf.float32)
+        lasting = tf.exp(tf.minimum(tf.cast(self.duration(states, text_mask), tf.float32), LONGEST)) / speed
+        durations = tf.maximum(tf.round(lasting), 1.0) * tf.cast(text_mask[..., 0], tf.float32)
         ends = tf.cumsum(durations, axis=1)
         lengths = tf.cast(ends[:, -1], tf.int32)
         frame = tf.cast(tf.range(tf.reduce_max(lengths)), tf.float32)[None, None]
         path = tf.cast((frame < ends[..., None]) & (frame >= (ends - durations)[..., None]), states.dtype)
         mask = length_mask(lengths, tf.shape(path)[-1])
-        stacked = self.decoder(tf.matmul(path, states, transpose_a=True), mask, voice)
-        return unstack_frames(tf.cast(stacked, tf.float32), self.frames_per_step), lengths * self.frames_per_step
-
-
-def _walk(name: str, layer: keras.Layer) -> Iterator[tuple[str, tf.Variable]]:
-    """Weights of a layer and of the layers that it keeps, alone or in lists."""
-    kept = [(key, value) for key, value in vars(layer).items() if not key.startswith("_")]
-    for key, value in kept:
-        inner = value if isinstance(value, list) else [value]
-        for number, item in enumerate(inner):
-            if isinstance(item, keras.Layer):
-                yield from _walk(f"{name}/{key}/{number}" if isinstance(value, list) else f"{name}/{key}", item)
-    yield from ((f"{name}/{v.name}", v) for v in layer._trainable_variables)
+        heights, voicing = self.pitch(states, text_mask)
+        sung = self.melody(states, text_mask, Melody(heights + octaves, tf.sigmoid(voicing)))
+        frames = tf.matmul(path, sung, transpose_a=True)
+        mel = tf.cast(self.decoder(frames, mask, voice), tf.float32)
+        refiner = self.refiner
+        if refiner is not None:
+            noise = TEMPERATURE * tf.random.stateless_normal(tf.shape(mel), [0, 0], alg="philox")
+            mask = tf.cast(mask, frames.dtype)
+            mel += tf.cond(
+                steps > 0, lambda: refiner.draw(noise, mel, frames, mask, steps), lambda: tf.zeros_like(noise)
+            )
+        return unstack_frames(mel, self.frames_per_step), lengths * self.frames_per_step
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from typing import Protocol, Self
 
 import tensorflow as tf
 
-from myxtts.batch import Batch, Fed, Halves, RawBatch, Sizes
+from myxtts.batch import AnyBatch, Fed, Halves, RawBatch, Sizes
 from myxtts.devices import DevicePlan, guarded_copies, move, require_on, wait_for
 from myxtts.errors import RunError
 from myxtts.pipeline.clock import StageClock
@@ -27,6 +27,8 @@ WINDOW = 50  # batches between two looks at the waits
 OFTEN = 0.1  # share of batches for which a side waits before the buffer is changed
 STALL_SECONDS = 120.0
 LEAVE_SECONDS = 5.0
+
+Transfer = Callable[[AnyBatch, str], AnyBatch]
 
 
 class Source(Protocol):
@@ -54,27 +56,27 @@ def choose_slots(slots: int, most: int, waits: Waits) -> tuple[int, str]:
     return slots, ""
 
 
-def move_batch(batch: Batch, device: str) -> Batch:
-    return Batch(*[move(part, device) for part in batch])
+def move_batch(batch: AnyBatch, device: str) -> AnyBatch:
+    return type(batch)(*[move(part, device) for part in batch])
 
 
-def halve(batch: Batch, prepared_on: str, devices: DevicePlan, transfer: Callable[[Batch, str], Batch]) -> Halves:
+def halve(batch: AnyBatch, prepared_on: str, devices: DevicePlan, transfer: Transfer) -> Halves:
     """The first half of a batch on the data device, the second on the model device; cut where it was prepared."""
     half = batch.weights.shape[0] // 2
     with tf.device(prepared_on):
-        first, second = (Batch(*[part[rows] for part in batch]) for rows in (slice(None, half), slice(half, None)))
-    whole = Sizes(batch.text_lengths, batch.mel_lengths, batch.weights)
+        halves = (slice(None, half), slice(half, None))
+        first, second = (type(batch)(*[part[rows] for part in batch]) for rows in halves)
     one, two = devices.data_device, devices.model_device
-    sizes = [Sizes(*[move(part, device) for part in whole]) for device in (one, two)]
+    sizes = [Sizes(*[move(part, device) for part in batch.sizes]) for device in (one, two)]
     return Halves(transfer(first, one), transfer(second, two), *sizes)
 
 
-def join(batch: Fed, device: str) -> Batch:
+def join(batch: Fed, device: str) -> AnyBatch:
     """A whole batch on one device, from its halves where it comes in two."""
-    if isinstance(batch, Batch):
+    if not isinstance(batch, Halves):
         return batch
     rows = zip(move_batch(batch.on_data, device), batch.on_model, strict=True)
-    return Batch(*[tf.concat(parts, 0) for parts in rows])
+    return type(batch.on_model)(*[tf.concat(parts, 0) for parts in rows])
 
 
 class Feed:
@@ -84,7 +86,7 @@ class Feed:
 
     Args:
         source: where the batches come from.
-        featurizer: RawBatch to Batch.
+        featurizer: RawBatch to Batch or WaveBatch.
         devices: which device prepares, which one trains, and whether the two overlap.
         clock: told how long each stage took.
         start: number of the first batch.
@@ -118,7 +120,7 @@ class Feed:
         stop: threading.Event | None = None,
         purpose: str = "",
         exact: bool = False,
-        transfer: Callable[[Batch, str], Batch] | None = None,
+        transfer: Transfer | None = None,
     ):
         self._source, self._featurizer, self._devices, self._clock = source, featurizer, devices, clock
         self._start, self._epochs, self._shuffle, self._stall_seconds = start, epochs, shuffle, stall_seconds
@@ -237,7 +239,7 @@ class Feed:
                     require_on(self._devices.data_device, {"mel": batch.on_data.mel}, "half a batch")
                 else:
                     batch = self._transfer(batch, self._devices.model_device)
-                    require_on(self._devices.model_device, {"mel": batch.mel, "reference": batch.reference}, "batch")
+                    require_on(self._devices.model_device, {"mel": batch.mel}, "batch")
                 if self._exact:
                     wait_for(batch[0].mel if isinstance(batch, Halves) else batch.mel)
             yield batch

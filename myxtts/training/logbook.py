@@ -74,8 +74,9 @@ class Logbook:
             for name, value in validation.losses.items():
                 tf.summary.scalar(f"validation/{name}", value)
             for name in ("target", "spoken"):
-                tf.summary.image(f"mel/{name}", colour(getattr(validation, name).T, 2)[None])
-            tf.summary.image("alignment", colour(validation.path, 4)[None])
+                tf.summary.image(f"mel/{name}", colour(getattr(validation.pictures, name).T, 2)[None])
+            if validation.pictures.path is not None:
+                tf.summary.image("alignment", colour(validation.pictures.path, 4)[None])
 
         self._on_board(validation.step, draw)
         self._show(validation)

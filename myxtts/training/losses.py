@@ -31,18 +31,35 @@ def count_batch(batch: Batch | Sizes, frames_per_step: int) -> Counts:
 
 
 def speech_losses(output: XTTSOutput, weights: tf.Tensor, counts: Counts) -> dict[str, tf.Tensor]:
-    """Mean errors: `mel` L1 of the decoder, `prior` half squared error of the token's mel, `duration` in log steps."""
+    """Mean errors.
+
+    `mel` L1 of the decoder, `prior` half squared error of the token's mel, `duration` in log steps, `pitch` in octaves
+    and of the voicing, `flow` squared error of the refiner's velocity where there is one.
+    """
     frame_weight = output.mask * weights[:, None, None]
     token_weight = output.text_mask * weights[:, None]
     values, tokens = counts.frames * output.target.shape[-1], counts.tokens
     log_found = tf.math.log(tf.maximum(output.durations, 1.0))
-    return {
+    voiced = tf.stop_gradient(output.melody.voicing)
+    off_key = tf.abs(output.heights - output.melody.heights) * voiced
+    off_key += tf.nn.sigmoid_cross_entropy_with_logits(voiced, output.voicing)
+    losses = {
         "mel": tf.reduce_sum(tf.abs(output.mel - output.target) * frame_weight) / values,
         "prior": tf.reduce_sum(0.5 * (output.prior - output.target) ** 2 * frame_weight) / values,
         "duration": tf.reduce_sum((output.log_durations - log_found) ** 2 * token_weight) / tokens,
+        "pitch": tf.reduce_sum(off_key * token_weight) / tokens,
     }
+    if output.velocity is not None:
+        losses["flow"] = tf.reduce_sum((output.velocity - output.wanted_velocity) ** 2 * frame_weight) / values
+    return losses
 
 
 def total_loss(losses: dict[str, tf.Tensor], config: TrainingConfig) -> tf.Tensor:
     """The weighted sum that is differentiated."""
-    return losses["mel"] + config.prior_loss * losses["prior"] + config.duration_loss * losses["duration"]
+    return (
+        losses["mel"]
+        + config.prior_loss * losses["prior"]
+        + config.duration_loss * losses["duration"]
+        + config.pitch_loss * losses["pitch"]
+        + config.flow_loss * losses.get("flow", 0.0)
+    )

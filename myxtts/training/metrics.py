@@ -1,6 +1,7 @@
 """What a run reports of itself, as plain values without TensorFlow."""
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,15 +27,21 @@ class Metrics:
     seconds_left: float
 
 
+class Pictures(NamedTuple):
+    """One clip to look at."""
+
+    target: np.ndarray  # [frames, n_mels]
+    spoken: np.ndarray  # [frames, n_mels]
+    path: np.ndarray | None  # [tokens, steps]; a vocoder has none
+
+
 @dataclass(frozen=True)
 class Validation:
-    """Losses of the averaged weights on held-out clips, and one clip of it to look at."""
+    """Losses of the averaged weights on held-out clips, and one of these."""
 
     step: int
     losses: dict[str, float]
-    target: np.ndarray = field(repr=False)  # [frames, n_mels]
-    spoken: np.ndarray = field(repr=False)  # [frames, n_mels]
-    path: np.ndarray = field(repr=False)  # [tokens, steps]
+    pictures: Pictures = field(repr=False)
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,11 @@ from contextlib import AbstractContextManager
 
 import tensorflow as tf
 
-from myxtts.batch import Batch, Fed, Halves
+from myxtts.batch import Fed, Halves
 from myxtts.config.config import TrainingConfig
 from myxtts.devices import DevicePlan, move
-from myxtts.models.xtts import XTTS
-from myxtts.training.step import Gradient, TrainStep, spread
+from myxtts.training.objective import Schedule
+from myxtts.training.step import Gradient, Trainable, TrainStep, spread
 
 
 class ParallelStep(TrainStep):
@@ -30,9 +30,9 @@ class ParallelStep(TrainStep):
 
     def __init__(
         self,
-        model: XTTS,
+        model: Trainable,
         config: TrainingConfig,
-        make_replica: Callable[[], XTTS],
+        make_replica: Callable[[], Trainable],
         devices: DevicePlan,
         turn: AbstractContextManager,
     ):
@@ -44,23 +44,23 @@ class ParallelStep(TrainStep):
         self._their_gradient = Gradient(self._replica, config, self._learns)
         self._renew = tf.function(self._take_weights, autograph=False)
         self._thread = ThreadPoolExecutor(1, "second device")
-        self._known: set[tuple[tuple[int, ...], int]] = set()  # shapes of which both gradients are traced
+        self._known: set[tuple[tuple[int, ...], int, bool]] = set()  # shapes of which both gradients are traced
 
     @property
     def traces(self) -> int:
         return super().traces + self._their_gradient.traces
 
-    def __call__(self, batch: Fed, rate: tf.Tensor, guidance: tf.Tensor) -> dict[str, tf.Tensor]:
+    def __call__(self, batch: Fed, rate: tf.Tensor, schedule: Schedule) -> dict[str, tf.Tensor]:
         """Runs one step on both devices at once."""
-        if isinstance(batch, Batch):
-            return super().__call__(batch, rate, guidance)
+        if not isinstance(batch, Halves):
+            return super().__call__(batch, rate, schedule)
         scale = self.scale.read_value()
-        state = [self.weights.read_value(), self.model.guide.means.value, self.model.guide.precisions.value]
-        theirs = self._thread.submit(self._find_theirs, batch, state, guidance, scale)
-        shape = (batch.mel_shape, self.parts)
+        state = [self.weights.read_value(), *(v.value for v in self.model.remembered().values())]
+        theirs = self._thread.submit(self._find_theirs, batch, state, schedule, scale)
+        shape = (batch.mel_shape, self.parts, schedule is True)
         if shape not in self._known:  # both models call the same compiled search, which one thread at a time may trace
             wait([theirs])
-        gradient, losses = self._gradient.of(batch.on_model, batch.model_sizes, guidance, scale, self.parts)
+        gradient, losses = self._gradient.of(batch.on_model, batch.model_sizes, schedule, scale, self.parts)
         more, found = theirs.result()
         self._known.add(shape)
         gradient += more
@@ -68,17 +68,18 @@ class ParallelStep(TrainStep):
         return self.apply(gradient, losses, rate)
 
     def _find_theirs(
-        self, batch: Halves, state: list[tf.Tensor], guidance: tf.Tensor, scale: tf.Tensor
+        self, batch: Halves, state: list[tf.Tensor], schedule: Schedule, scale: tf.Tensor
     ) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
         """The other half's gradient and losses, brought to the model device."""
         device, home = self._devices.data_device, self._devices.model_device
         with self._turn, tf.device(device):
             self._renew(*[move(part, device) for part in state])
-            guidance, scale = move(guidance, device), move(scale, device)
-            gradient, losses = self._their_gradient.of(batch.on_data, batch.data_sizes, guidance, scale, self.parts)
+            scale = move(scale, device)
+            schedule = schedule if isinstance(schedule, bool) else move(schedule, device)
+            gradient, losses = self._their_gradient.of(batch.on_data, batch.data_sizes, schedule, scale, self.parts)
         return move(gradient, home), {name: move(value, home) for name, value in losses.items()}
 
-    def _take_weights(self, weights: tf.Tensor, means: tf.Tensor, precisions: tf.Tensor) -> None:
+    def _take_weights(self, weights: tf.Tensor, *remembered: tf.Tensor) -> None:
         spread(weights, self._replica.trainable_variables)
-        self._replica.guide.means.assign(means)
-        self._replica.guide.precisions.assign(precisions)
+        for variable, value in zip(self._replica.remembered().values(), remembered, strict=True):
+            variable.assign(value)

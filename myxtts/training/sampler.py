@@ -1,12 +1,11 @@
 """Sample audio while a run goes on, from the averaged weights, on a device that does not train.
 
-In: a copy of the averaged weights; a few clips' tokens and voices.
+In: a copy of the averaged weights; something that speaks with them.
 Out: WAV files in `RUN/samples/step-…/`, and the waves for TensorBoard.
 """
 
 import functools
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,55 +13,38 @@ import numpy as np
 import tensorflow as tf
 
 from myxtts.audio.wav import write_wave
-from myxtts.config.config import XTTSConfig
 from myxtts.errors import RunError, UsageError
-from myxtts.models.voicebox import Voicebox
-from myxtts.models.xtts import XTTS
 from myxtts.training.aside import Aside
 from myxtts.training.metrics import Event, Notice, Sample
-from myxtts.training.step import load_average
 
 
 @dataclass(frozen=True)
-class Sentence:
-    """What a sample says, and in whose voice."""
+class Speaker:
+    """A model of its own with a few sentences to say."""
 
-    text: str
-    tokens: np.ndarray  # int32 [T]
-    reference: np.ndarray  # mel [frames, n_mels]
+    texts: list[str]
+    load: Callable[[np.ndarray], None]  # takes averaged weights
+    say: Callable[[int], np.ndarray]  # a sentence by its number: float32 [samples]
 
 
 class Sampler:
-    """A model of its own.
+    """Speaks now and then.
 
     Args:
-        config: shapes of the model.
-        symbols: how many the model knows.
-        sentences: what to say each time.
-        device: where to speak.
-        turn: held while work is given to that device, to which the feed gives work too.
+        make_speaker: called once, beside the loop.
+        rate: of the samples.
         run: the run folder.
     """
 
-    def __init__(
-        self,
-        config: XTTSConfig,
-        symbols: int,
-        sentences: Sequence[Sentence],
-        device: str,
-        turn: AbstractContextManager,
-        run: Path,
-    ):
-        self._config, self._symbols, self._sentences = config, symbols, sentences
-        self._device, self._turn, self._run = device, turn, run
-        self._voicebox: Voicebox | None = None
+    def __init__(self, make_speaker: Callable[[], Speaker], rate: int, run: Path):
+        self._make_speaker, self._rate, self._run = make_speaker, rate, run
+        self._speaker: Speaker | None = None
         self._speaking = False
 
     def warm_up(self) -> None:
         """Makes the model and compiles it, so that no sample has to."""
-        sentence = self._sentences[0]
-        box = self._voicebox = self._make_voicebox()
-        box.wave(box.mel(sentence.tokens, box.voice(sentence.reference)))
+        self._speaker = self._make_speaker()
+        self._speaker.say(0)
 
     def begin(self, step: int, average: tf.Variable, aside: Aside[Event]) -> None:
         """Has the sentences spoken beside the loop, unless the ones before are still being spoken."""
@@ -80,26 +62,19 @@ class Sampler:
 
     def speak(self, step: int, average: np.ndarray) -> Sample | Notice:
         """Speaks every sentence with these averaged weights."""
-        box = self._voicebox = self._voicebox or self._make_voicebox()
-        with self._turn, tf.device(self._device):
-            load_average(box.model, {"average": average})
+        speaker = self._speaker = self._speaker or self._make_speaker()
+        speaker.load(average)
         folder = self._run / "samples" / f"step-{step:08d}"
-        rate, waves = self._config.audio.sample_rate, []
+        waves = []
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            for number, sentence in enumerate(self._sentences, 1):
-                wave = box.wave(box.mel(sentence.tokens, box.voice(sentence.reference)))
+            for number in range(len(speaker.texts)):
+                wave = speaker.say(number)
                 wave *= min(1.0, 0.95 / max(float(np.abs(wave).max()), 1e-6))
-                write_wave(folder / f"{number}.wav", wave, rate)
+                write_wave(folder / f"{number + 1}.wav", wave, self._rate)
                 waves.append(wave)
-            lines = "".join(f"{number}.wav {s.text}\n" for number, s in enumerate(self._sentences, 1))
+            lines = "".join(f"{number}.wav {text}\n" for number, text in enumerate(speaker.texts, 1))
             (folder / "sentences.txt").write_text(lines, encoding="utf-8")
         except (OSError, UsageError, RunError) as error:
             return Notice(step, f"⚠️ no sample audio: {error}")
-        return Sample(step, str(folder), rate, waves)
-
-    def _make_voicebox(self) -> Voicebox:
-        with self._turn, tf.device(self._device):
-            model = XTTS(self._config.model, self._symbols, self._config.audio.n_mels)
-            model.create_variables()
-        return Voicebox(model, self._config.audio, self._device, self._turn)
+        return Sample(step, str(folder), self._rate, waves)

@@ -11,7 +11,6 @@ from myxtts.config.config import XTTSConfig
 from myxtts.data.dataset import HostDataset
 from myxtts.data.pack import Pack
 from myxtts.text.tokenizer import Tokenizer
-from myxtts.training.sampler import Sentence
 
 SAMPLES = 2  # sentences that are spoken while a run goes on
 
@@ -56,12 +55,6 @@ def collect_voices(dataset: HostDataset) -> dict[str, np.ndarray]:
     return voices
 
 
-def sample_sentences(dataset: HostDataset, voices: dict[str, np.ndarray]) -> list[Sentence]:
-    """A few clips of middling length to be spoken; a speaker without a voice of its own borrows the first one."""
-    middle = np.argsort(dataset.frames, kind="stable")[len(dataset.frames) // 2 :][:SAMPLES]
-    sentences = []
-    for place in middle:
-        clip = dataset.pack[int(dataset.clips[place])]
-        reference = voices.get(clip.speaker, next(iter(voices.values())))
-        sentences.append(Sentence(clip.text, dataset.tokens(int(place)), reference))
-    return sentences
+def sample_places(dataset: HostDataset) -> list[int]:
+    """A few clips of middling length to be spoken, as places in the dataset."""
+    return np.argsort(dataset.frames, kind="stable")[len(dataset.frames) // 2 :][:SAMPLES].tolist()

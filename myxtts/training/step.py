@@ -1,6 +1,6 @@
 """One training step: forward, backward, update, moving average. The only place with a GradientTape.
 
-In: Batch on the model device, learning rate and guidance.
+In: a batch on the model device, learning rate and schedule.
 Out: the named losses as scalars on the device, not read back.
 """
 
@@ -8,19 +8,32 @@ import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from fnmatch import fnmatchcase
+from typing import Any, Protocol
 
 import numpy as np
 import tensorflow as tf
 
-from myxtts.batch import Batch, Sizes
+from myxtts.batch import AnyBatch, Sizes
 from myxtts.config.config import TrainingConfig
 from myxtts.devices import guarded_copies
 from myxtts.errors import UsageError
-from myxtts.models.xtts import XTTS, XTTSOutput
-from myxtts.training.losses import count_batch, speech_losses, total_loss
+from myxtts.training.objective import Schedule, objective_for
 from myxtts.training.optimizer import make_optimizer
 
 FIRST_SCALE, MOST_SCALE, GROW_AFTER = 2.0**15, 2.0**24, 2000  # of the loss in float16, whose small numbers vanish
+
+
+class Trainable(Protocol):
+    """What a step needs of a model; `XTTS` and `JudgedVocoder` are such."""
+
+    trainable_variables: list[tf.Variable]
+    symbol_table: tf.Variable | None
+
+    def create_variables(self) -> None: ...
+
+    def named_weights(self) -> dict[str, tf.Variable]: ...
+
+    def remembered(self) -> dict[str, tf.Variable]: ...
 
 
 class TrainStep:
@@ -33,7 +46,7 @@ class TrainStep:
     A step whose gradient is not finite changes nothing but the scale of the loss.
     """
 
-    def __init__(self, model: XTTS, config: TrainingConfig):
+    def __init__(self, model: Trainable, config: TrainingConfig):
         self.model, self.config, self.parts = model, config, config.grad_accum
         self._learns = _choose_learning(model, config.freeze)
         self.weights = tf.Variable(_flatten(model.trainable_variables), name="weights")
@@ -47,16 +60,15 @@ class TrainStep:
         self._gradient = Gradient(model, config, self._learns)
         self._update = tf.function(self._apply, autograph=False, jit_compile=True)  # one pass over all weights
 
-    def __call__(self, batch: Batch, rate: tf.Tensor, guidance: tf.Tensor) -> dict[str, tf.Tensor]:
+    def __call__(self, batch: AnyBatch, rate: tf.Tensor, schedule: Schedule) -> dict[str, tf.Tensor]:
         """Runs one step. Scalars must be tensors: a Python number would be traced anew each time."""
-        return self.apply(*self.find_gradient(batch, guidance), rate)
+        return self.apply(*self.find_gradient(batch, schedule), rate)
 
-    def find_gradient(self, batch: Batch, guidance: tf.Tensor) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
+    def find_gradient(self, batch: AnyBatch, schedule: Schedule) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
         """The flat gradient of a batch, and its losses."""
         # What XLA compiles wants even the handles of variables, which live with the host, on the device: not guarded.
         with nullcontext() if self.config.xla else guarded_copies():
-            sizes = Sizes(batch.text_lengths, batch.mel_lengths, batch.weights)
-            return self._gradient.of(batch, sizes, guidance, self.scale.read_value(), self.parts)
+            return self._gradient.of(batch, batch.sizes, schedule, self.scale.read_value(), self.parts)
 
     def apply(self, gradient: tf.Tensor, losses: dict[str, tf.Tensor], rate: tf.Tensor) -> dict[str, tf.Tensor]:
         """Moves the weights by a gradient."""
@@ -75,10 +87,10 @@ class TrainStep:
     def variables(self) -> dict[str, tf.Variable]:
         """Every variable of model, optimizer and moving average by name."""
         model = {f"model/{name}": v for name, v in self.model.named_weights().items()}
-        guide = {f"model/guide/{v.name}": v for v in self.model.guide.variables}
+        remembered = {f"model/{name}": v for name, v in self.model.remembered().items()}
         optimizer = {f"optimizer/{v.path}": v for v in self.optimizer.variables}
         own = {v.name: v for v in (self.weights, self.average, self.count, self.scale, self._good)}
-        return {**model, **guide, **optimizer, **own}
+        return {**model, **remembered, **optimizer, **own}
 
     @contextmanager
     def averaged(self) -> Iterator[None]:
@@ -91,9 +103,9 @@ class TrainStep:
 
     def _state(self) -> dict[str, tf.Variable]:
         slots = {f"optimizer/{number}": v for number, v in enumerate(self.optimizer.variables)}
-        guide = {"guide/means": self.model.guide.means, "guide/precisions": self.model.guide.precisions}
         scale = {"scale": self.scale, "good": self._good} if self._scaled else {}
-        return {"weights": self.weights, "average": self.average, "step": self.count, **guide, **scale, **slots}
+        own = {"weights": self.weights, "average": self.average, "step": self.count}
+        return {**own, **self.model.remembered(), **scale, **slots}
 
     def arrays(self) -> dict[str, np.ndarray]:
         """All state as arrays on the host, copied: later steps do not change them."""
@@ -114,12 +126,14 @@ class TrainStep:
     def begin_from(self, arrays: dict[str, np.ndarray], symbols: int) -> None:
         """Starts with the averaged weights of a model that knew the first `symbols` symbols of this one."""
         table = self.model.symbol_table
-        parts = _cut(arrays, self.model, {id(table): (symbols, table.shape[1])})
+        parts = _cut(arrays, self.model, {} if table is None else {id(table): (symbols, table.shape[1])})
         for variable, part in zip(self.model.trainable_variables, parts, strict=True):
-            variable.assign(np.concatenate([part, variable.numpy()[symbols:]]) if variable is table else part)
-        if symbols == table.shape[0]:
-            self.model.guide.means.assign(arrays["guide/means"])
-            self.model.guide.precisions.assign(arrays["guide/precisions"])
+            if table is not None and variable is table:
+                part = np.concatenate([part, table.numpy()[symbols:]])
+            variable.assign(part)
+        if table is None or symbols == table.shape[0]:
+            for name, variable in self.model.remembered().items():
+                variable.assign(arrays[name])
         self.weights.assign(_flatten(self.model.trainable_variables))
         self.average.assign(self.weights)
 
@@ -163,51 +177,54 @@ class Gradient:
         learns: for each weight whether it has a gradient at all.
     """
 
-    def __init__(self, model: XTTS, config: TrainingConfig, learns: Sequence[bool]):
-        self._model, self._config, self._learns = model, config, learns
+    def __init__(self, model: Trainable, config: TrainingConfig, learns: Sequence[bool]):
+        self._model, self._objective, self._learns = model, objective_for(model, config), learns
         self.traces = 0
         self._compiled = tf.function(self._find, autograph=False, jit_compile=config.xla)
 
     def of(
-        self, batch: Batch, sizes: Sizes, guidance: tf.Tensor, scale: tf.Tensor, parts: int
+        self, batch: AnyBatch, sizes: Sizes, schedule: Schedule, scale: tf.Tensor, parts: int
     ) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
         """Gradient and losses of a batch, found in so many parts; `sizes` are those of the batch it belongs to."""
-        gradient, losses = self._compiled(batch, sizes, guidance, scale, tf.constant(0), parts)
+        gradient, losses = self._compiled(batch, sizes, schedule, scale, tf.constant(0), parts)
         for part in range(1, parts):
-            more, found = self._compiled(batch, sizes, guidance, scale, tf.constant(part), parts)
+            more, found = self._compiled(batch, sizes, schedule, scale, tf.constant(part), parts)
             gradient += more
             losses = {name: losses[name] + found[name] for name in losses}
         return gradient, losses
 
     def _find(
-        self, whole: Batch, sizes: Sizes, guidance: tf.Tensor, scale: tf.Tensor, part: tf.Tensor, parts: int
+        self, whole: AnyBatch, sizes: Sizes, schedule: Schedule, scale: tf.Tensor, part: tf.Tensor, parts: int
     ) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
         self.traces += 1  # runs while tracing only
         model = self._model
         batch = _take_rows(whole, part, parts)
-        learning = [v for v, learns in zip(model.trainable_variables, self._learns, strict=True) if learns]
-        with tf.GradientTape(watch_accessed_variables=False) as tape:
-            tape.watch([v.value for v in learning])
-            counts = count_batch(sizes, model.frames_per_step)
-            losses = speech_losses(model(batch, guidance), batch.weights, counts)
-            loss = total_loss(losses, self._config)
-            scaled = loss * scale
-        found = iter(tape.gradient(scaled, learning))
-        gradients = [
-            next(found) if learns else tf.zeros(v.shape)
-            for v, learns in zip(model.trainable_variables, self._learns, strict=True)
-        ]
+        learning = {id(v) for v, learns in zip(model.trainable_variables, self._learns, strict=True) if learns}
+        with tf.GradientTape(watch_accessed_variables=False, persistent=True) as tape:
+            tape.watch([v.value for v in model.trainable_variables if id(v) in learning])
+            found = self._objective(model, batch, sizes, schedule)
+            goals = [(goal.loss * scale, [v for v in goal.weights if id(v) in learning]) for goal in found.goals]
+        gradients: dict[int, tf.Tensor] = {}
+        for loss, weights in goals:
+            gradients.update(zip(map(id, weights), tape.gradient(loss, weights), strict=True))
+        flat = _flatten([gradients.get(id(v), tf.zeros(v.shape)) for v in model.trainable_variables])
         frames = tf.reduce_sum(tf.cast(batch.mel_lengths, tf.float32) * batch.weights)
-        return _flatten(gradients), {"loss": loss, **losses, "frames": frames}
+        return flat, {**found.losses, "frames": frames}
 
 
-def load_average(model: XTTS, arrays: dict[str, np.ndarray]) -> None:
+def load_vocoder(vocoder: Any, arrays: dict[str, np.ndarray]) -> None:
+    """Gives a vocoder its averaged weights out of a checkpoint, where its critics' follow them."""
+    size = sum(math.prod(v.shape) for v in vocoder.trainable_variables)
+    load_average(vocoder, {"average": arrays.get("average", np.zeros(0))[:size]})
+
+
+def load_average(model: Any, arrays: dict[str, np.ndarray]) -> None:
     """Gives a model the averaged weights of a checkpoint, for speaking."""
     for variable, part in zip(model.trainable_variables, _cut(arrays, model, {}), strict=True):
         variable.assign(part)
 
 
-def _cut(arrays: dict[str, np.ndarray], model: XTTS, other: dict[int, tuple[int, ...]]) -> list[np.ndarray]:
+def _cut(arrays: dict[str, np.ndarray], model: Any, other: dict[int, tuple[int, ...]]) -> list[np.ndarray]:
     """The averaged weights of a checkpoint in the shapes of a model's weights, or in `other` shapes where named."""
     shapes = [other.get(id(v), tuple(v.shape)) for v in model.trainable_variables]
     sizes = [math.prod(shape) for shape in shapes]
@@ -220,7 +237,7 @@ def _cut(arrays: dict[str, np.ndarray], model: XTTS, other: dict[int, tuple[int,
     return [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
 
 
-def _choose_learning(model: XTTS, patterns: str) -> list[bool]:
+def _choose_learning(model: Trainable, patterns: str) -> list[bool]:
     """For each weight whether it learns; patterns are separated by commas and match names like `text/embed/embeddings`.
 
     Raises:
@@ -239,7 +256,7 @@ def _choose_learning(model: XTTS, patterns: str) -> list[bool]:
     return [name not in frozen for name in names]
 
 
-def _take_rows(batch: Batch, part: tf.Tensor, parts: int) -> Batch:
+def _take_rows(batch: AnyBatch, part: tf.Tensor, parts: int) -> AnyBatch:
     """One of so many equal parts of a batch."""
     if parts == 1:
         return batch
@@ -249,7 +266,7 @@ def _take_rows(batch: Batch, part: tf.Tensor, parts: int) -> Batch:
         taken = tf.slice(x, [part * rows] + [0] * (len(x.shape) - 1), [rows, *x.shape[1:]])
         return tf.ensure_shape(taken, [rows, *x.shape[1:]])
 
-    return Batch(*[take(x) for x in batch])
+    return type(batch)(*[take(x) for x in batch])
 
 
 def _flatten(tensors: Sequence[tf.Tensor]) -> tf.Tensor:
@@ -263,7 +280,7 @@ def spread(flat: tf.Tensor, variables: Sequence[tf.Variable]) -> None:
         variable.assign(tf.reshape(part, variable.shape))
 
 
-def _spread_flags(flags: Sequence[bool], model: XTTS) -> tf.Tensor:
+def _spread_flags(flags: Sequence[bool], model: Trainable) -> tf.Tensor:
     """One flag for each weight of each variable, bool [weights]."""
     return tf.concat(
         [tf.fill([math.prod(v.shape)], f) for f, v in zip(flags, model.trainable_variables, strict=True)], 0
@@ -273,14 +290,13 @@ def _spread_flags(flags: Sequence[bool], model: XTTS) -> tf.Tensor:
 class EvaluateStep:
     """Losses and outputs of a batch without changing anything."""
 
-    def __init__(self, model: XTTS, config: TrainingConfig):
-        self.model, self.config = model, config
+    def __init__(self, model: Trainable, config: TrainingConfig):
+        self.model, self._objective = model, objective_for(model, config)
         self._compiled = tf.function(self._step)
 
-    def __call__(self, batch: Batch, guidance: tf.Tensor) -> tuple[dict[str, tf.Tensor], XTTSOutput]:
-        return self._compiled(batch, guidance)
+    def __call__(self, batch: AnyBatch, schedule: Schedule) -> tuple[dict[str, tf.Tensor], Any]:
+        return self._compiled(batch, schedule)
 
-    def _step(self, batch: Batch, guidance: tf.Tensor) -> tuple[dict[str, tf.Tensor], XTTSOutput]:
-        output = self.model(batch, guidance)
-        losses = speech_losses(output, batch.weights, count_batch(batch, self.model.frames_per_step))
-        return {"loss": total_loss(losses, self.config), **losses}, output
+    def _step(self, batch: AnyBatch, schedule: Schedule) -> tuple[dict[str, tf.Tensor], Any]:
+        found = self._objective(self.model, batch, batch.sizes, schedule)
+        return found.losses, found.output

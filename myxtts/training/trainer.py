@@ -5,7 +5,6 @@ Out: checkpoints, a logbook and a Summary.
 """
 
 import functools
-import itertools
 import math
 import threading
 from collections.abc import Callable, Iterator
@@ -24,15 +23,12 @@ from myxtts.data.cache import learn_tokenizer, prepare, require_clips
 from myxtts.data.dataset import HostDataset
 from myxtts.devices import HOST, memory_peaks, plan_devices, process_peak_mb, require_on
 from myxtts.errors import RunError, UsageError
-from myxtts.models.xtts import XTTS
 from myxtts.pipeline.clock import StageClock
-from myxtts.pipeline.featurize import Featurizer
-from myxtts.pipeline.feed import SLOTS, Feed, join, most_slots
+from myxtts.pipeline.feed import SLOTS, Feed, most_slots
 from myxtts.pipeline.stage import StageError, naming_stage, some
 from myxtts.training.aside import Aside
 from myxtts.training.bad_steps import BadSteps
 from myxtts.training.checkpoint import Checkpoint, find_checkpoint, locked_run, read_checkpoint
-from myxtts.training.flat_start import FlatStart
 from myxtts.training.logbook import Logbook
 from myxtts.training.metrics import Event, Metrics, Notice, Primed, Resized, Sample, Summary
 from myxtts.training.optimizer import learning_rate
@@ -40,9 +36,10 @@ from myxtts.training.pace import Pace
 from myxtts.training.parallel import ParallelStep
 from myxtts.training.sampler import Sampler
 from myxtts.training.saver import Saver
-from myxtts.training.sets import collect_voices, make_sets, sample_sentences
+from myxtts.training.sets import collect_voices, make_sets
 from myxtts.training.state import RunState
 from myxtts.training.step import EvaluateStep, TrainStep
+from myxtts.training.target import SHAPED_BY, make_target
 from myxtts.training.validation import validate
 
 Show = Callable[[Event], None]
@@ -62,7 +59,7 @@ class XTTSTrainer:
     def __init__(
         self,
         config: XTTSConfig,
-        model: XTTS | None = None,
+        model: Any = None,
         resume_checkpoint: Path | None = None,
         model_device: str | None = None,
         reset_optimizer: bool = False,
@@ -92,16 +89,18 @@ class XTTSTrainer:
                 raise
             raise UsageError(f"{error}; to teach it, start a new run with --init-from {resume_checkpoint}") from None
         self.voices = collect_voices(self.train_set)
-        self.featurizer = Featurizer(config)
+        self.target = make_target(config, len(self.tokenizer.symbols))
+        self.featurizer = self.target.make_featurizer()
         # Feed, sample audio and perhaps training share the data device; on a GPU, threads take turns to give it work.
         shared = self.devices.two_devices and not self.devices.virtual
         self._turn: AbstractContextManager = threading.RLock() if shared else nullcontext()
         with tf.device(self.devices.model_device):
-            self.model = model or self._make_model()
+            self.model = model or self.target.make_model()
             self.model.create_variables()
             self.step = TrainStep(self.model, config.training)
             if self.devices.both_train:
-                self.step = ParallelStep(self.model, config.training, self._make_model, self.devices, self._turn)
+                make = self.target.make_model
+                self.step = ParallelStep(self.model, config.training, make, self.devices, self._turn)
         require_on(self.devices.model_device, self.step.variables(), "the model")
         self.evaluate = EvaluateStep(self.model, config.training)
         self.state = RunState(parts=self.step.parts)
@@ -113,11 +112,6 @@ class XTTSTrainer:
             self._refuse_deaf_symbols(len(saved.tokenizer.symbols))
             self.step.begin_from(saved.arrays, len(saved.tokenizer.symbols))
             self.state.knows_alignment = len(saved.tokenizer.symbols) == len(self.tokenizer.symbols)
-
-    def _make_model(self) -> XTTS:
-        config = self.config
-        symbols, precision = len(self.tokenizer.symbols), config.training.mixed_precision
-        return XTTS(config.model, symbols, config.audio.n_mels, precision)
 
     def _go_on(self, saved: Checkpoint, reset_optimizer: bool) -> None:
         """Takes the state of a checkpoint; where the order of the clips is another now, the epoch starts anew."""
@@ -137,7 +131,7 @@ class XTTSTrainer:
 
     def _refuse_deaf_symbols(self, known: int) -> None:
         """New symbols start at random values and must learn."""
-        new = self.tokenizer.symbols[known:]
+        new = self.tokenizer.symbols[known:] if self.model.symbol_table is not None else ()
         if new and not self.step.learns(self.model.symbol_table):
             raise UsageError(
                 f"the data has {len(new)} new symbols ({some(new)}) but --freeze {self.config.training.freeze} keeps "
@@ -225,7 +219,7 @@ class XTTSTrainer:
                 self._validate(logbook, stop)
                 if not self.state.owes_validation:
                     saver.save(self._checkpoint(pace))
-            for batch in () if self._why_complete() else self._flat_start_first(iter(feed), stop):
+            for batch in () if self._why_complete() else self._first_looked_at(iter(feed), stop):
                 rate = learning_rate(config, self.state.step, self.progress(pace.seconds))
                 results = self.take_step(batch, rate)
                 self.state.step += 1
@@ -287,14 +281,12 @@ class XTTSTrainer:
 
     def take_step(self, batch: Fed, rate: float) -> dict[str, tf.Tensor]:
         """One optimizer step; where memory runs out and `auto_batch` allows it, in smaller parts."""
-        guidance = 0.0
-        if self.config.training.guide_steps and not self.state.knows_alignment:
-            guidance = max(0.0, 1.0 - self.state.step / self.config.training.guide_steps)
+        schedule = self.target.schedule(self.state)
         names = functools.partial(self.train_set.names, self.state.batches)
         while True:
             try:
                 with naming_stage("train", self.state.batches, names), tf.device(self.devices.model_device):
-                    return self.step(batch, tf.constant(rate, tf.float32), tf.constant(guidance, tf.float32))
+                    return self.step(batch, tf.constant(rate, tf.float32), schedule)
             except StageError as error:
                 if not error.out_of_memory:
                     raise
@@ -308,8 +300,9 @@ class XTTSTrainer:
         """
         parts = self.step.parts
         rows = self.config.step_clips // parts
-        tokens = (batch.on_model if isinstance(batch, Halves) else batch).tokens
-        shape = f"{tokens.shape[1]} tokens x {batch.mel_shape[1]} frames"
+        tokens = getattr(batch.on_model if isinstance(batch, Halves) else batch, "tokens", None)
+        shape = f"{batch.mel_shape[1]} frames"
+        shape = shape if tokens is None else f"{tokens.shape[1]} tokens x {shape}"
         found = f"out of memory with --batch-size {rows} at the bucket of {shape}"
         smaller = f"--batch-size {rows // 2} --grad-accum {2 * parts}"
         if rows == 1:
@@ -394,23 +387,11 @@ class XTTSTrainer:
             shares.append(seconds / (60 * config.max_minutes))
         return max(shares)
 
-    def _flat_start_first(self, feed: Iterator[Fed], stop: threading.Event) -> Iterator[Fed]:
-        """Sweeps over the first batches to set up the alignment guide, then hands out those and all others."""
-        config = self.config.training
-        if self.state.step or self.state.knows_alignment or not config.flat_start_sweeps or not config.guide_steps:
+    def _first_looked_at(self, feed: Iterator[Fed], stop: threading.Event) -> Iterator[Fed]:
+        """All batches; those of a new run are first looked at as the target wants it."""
+        if self.state.step or self.state.knows_alignment:
             return feed
-        wanted = max(1, min(config.flat_start_clips // self.config.step_clips, self.train_set.batches_per_epoch))
-        first = list(itertools.islice(feed, wanted))
-        flat_start = FlatStart(self.model)
-        for sweep, (number, batch) in itertools.product(range(config.flat_start_sweeps), enumerate(first)):
-            if stop.is_set():
-                return iter(())
-            names = functools.partial(self.train_set.names, number)
-            with naming_stage("flat start", number, names), tf.device(self.devices.model_device):
-                flat_start.add(join(batch, self.devices.model_device), first=sweep == 0)
-                if number == len(first) - 1:
-                    flat_start.finish_sweep()
-        return itertools.chain(first, feed)
+        return self.target.begin(self.model, feed, self.train_set, self.devices.model_device, stop)
 
     # Looking and saving
 
@@ -422,8 +403,8 @@ class XTTSTrainer:
             self._feed(self.val_set, StageClock(), epochs=1, shuffle=False, stop=stop, purpose="validation") as feed,
         ):
             names = functools.partial(self.val_set.names, shuffle=False)
-            device, stacked = self.devices.model_device, self.model.frames_per_step
-            found = validate(self.state.step, feed, self.evaluate, stacked, device, names, stop)
+            device, draw = self.devices.model_device, self.target.draw
+            found = validate(self.state.step, feed, self.evaluate, draw, device, names, stop)
         self.state.owes_validation = found is None
         if found is None:
             return False
@@ -451,12 +432,15 @@ class XTTSTrainer:
         every = self.config.training.sample_every
         if not every or self.config.training.max_steps // every == self.state.step // every:
             return None
-        sentences = sample_sentences(self.val_set or self.train_set, self.voices)
         device = self.devices.data_device if self.devices.two_devices else HOST
-        return Sampler(self.config, len(self.tokenizer.symbols), sentences, device, self._turn, run)
+        spoken = self.val_set or self.train_set
+        make_speaker = functools.partial(self.target.make_speaker, spoken, self.voices, device, self._turn)
+        return Sampler(make_speaker, self.config.audio.sample_rate, run)
 
 
 def _refuse_other_model(config: XTTSConfig, saved: XTTSConfig, path: Path | None) -> None:
-    lines = differences(config, saved, "model") + differences(config, saved, "audio")
+    if config.training.target != saved.training.target:
+        raise UsageError(f"{path} is a {saved.training.target} model; add --target {saved.training.target}")
+    lines = [line for section in SHAPED_BY[config.training.target] for line in differences(config, saved, section)]
     if lines:
         raise UsageError(f"{path} is another model: {'; '.join(lines)}")

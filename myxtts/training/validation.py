@@ -7,23 +7,22 @@ Out: a `Validation`, or None when it was cut short: half of the clips say nothin
 import functools
 import threading
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
-from myxtts.batch import Batch
-from myxtts.models.layers import unstack_frames
-from myxtts.models.xtts import XTTSOutput
+from myxtts.batch import AnyBatch
 from myxtts.pipeline.stage import naming_stage
-from myxtts.training.metrics import Validation
+from myxtts.training.metrics import Pictures, Validation
 from myxtts.training.step import EvaluateStep
 
 
 def validate(
     step: int,
-    feed: Iterable[Batch],
+    feed: Iterable[AnyBatch],
     evaluate: EvaluateStep,
-    frames_per_step: int,
+    draw: Callable[[Any, Any], Pictures],
     device: str,
     names: Callable[[int], list[str]],
     stop: threading.Event,
@@ -34,7 +33,7 @@ def validate(
         step: what the result is noted under.
         feed: the clips in batches.
         evaluate: the losses of a batch.
-        frames_per_step: of the model.
+        draw: the first clip of a batch and of what was made of it.
         device: where the model lives.
         names: the clips of a batch.
         stop: has ended the feed early when it is set.
@@ -49,11 +48,4 @@ def validate(
     if first is None or stop.is_set():
         return None
     means = {name: float(np.average([r[name] for r in results], weights=weights)) for name in results[0]}
-    return Validation(step, means, *_pictures(*first, frames_per_step))
-
-
-def _pictures(batch: Batch, output: XTTSOutput, frames_per_step: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The first clip as it is, as it is spoken, and its alignment."""
-    frames, tokens = int(batch.mel_lengths[0]), int(batch.text_lengths[0])
-    spoken = unstack_frames(output.mel, frames_per_step)[0, :frames].numpy()
-    return batch.mel[0, :frames].numpy(), spoken, output.path[0, :tokens, : frames // frames_per_step].numpy()
+    return Validation(step, means, draw(*first))

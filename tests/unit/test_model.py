@@ -5,11 +5,14 @@ import tensorflow as tf
 from myxtts.batch import Batch
 from myxtts.config.config import MODEL_SIZES, ModelConfig
 from myxtts.config.load import build
+from myxtts.models.pitch import hear_melody
+from myxtts.models.refiner import GRAIN, Refiner
 from myxtts.models.xtts import XTTS
 from myxtts.training.losses import count_batch, speech_losses, total_loss
 
-CONFIG = ModelConfig(width=16, text_blocks=2, decoder_blocks=4, speaker_tokens=3)
+CONFIG = ModelConfig(width=16, text_blocks=2, decoder_blocks=4, speaker_tokens=3, refiner_blocks=1, refiner_width=16)
 SYMBOLS, N_MELS = 11, 8
+PLAIN = (tf.constant(1.0), tf.constant(0.0), tf.constant(0))  # speed, octaves, steps
 
 
 @pytest.fixture(scope="module")
@@ -25,13 +28,16 @@ def model() -> XTTS:
 def make_batch(seed: int, tokens: int, frames: int, reference: int) -> Batch:
     random = np.random.default_rng(seed)
     return Batch(
-        tf.constant(random.integers(3, SYMBOLS, (1, tokens)), tf.int32),
-        tf.constant([tokens]),
-        tf.constant(random.normal(size=(1, frames, N_MELS)), tf.float32),
-        tf.constant([frames]),
-        tf.constant(random.normal(size=(1, reference, N_MELS)), tf.float32),
-        tf.constant([reference]),
-        tf.ones([1]),
+        tokens=tf.constant(random.integers(3, SYMBOLS, (1, tokens)), tf.int32),
+        text_lengths=tf.constant([tokens]),
+        mel=tf.constant(random.normal(size=(1, frames, N_MELS)), tf.float32),
+        mel_lengths=tf.constant([frames]),
+        pitch=tf.constant(random.choice([0.0, 120.0, 240.0], (1, frames)), tf.float32),
+        noise=tf.constant(random.normal(size=(1, frames, N_MELS)), tf.float32),
+        moments=tf.constant(random.random(1), tf.float32),
+        reference=tf.constant(random.normal(size=(1, reference, N_MELS)), tf.float32),
+        reference_lengths=tf.constant([reference]),
+        weights=tf.ones([1]),
     )
 
 
@@ -45,6 +51,8 @@ def pad(batch: Batch, tokens: int, frames: int, reference: int) -> Batch:
     return batch._replace(
         tokens=grow(batch.tokens, tokens, 5),
         mel=grow(batch.mel, frames, 9.0),
+        pitch=grow(batch.pitch, frames, 333.0),
+        noise=grow(batch.noise, frames, 5.0),
         reference=grow(batch.reference, reference, -7.0),
     )
 
@@ -65,6 +73,9 @@ def test_padding_never_changes_a_result(model):
         np.testing.assert_allclose(together.prior[0, :steps], alone.prior[0], atol=2e-4)
         np.testing.assert_allclose(together.log_durations[0, :5], alone.log_durations[0], atol=2e-4)
         np.testing.assert_array_equal(together.path[0, :5, :steps], alone.path[0])
+        np.testing.assert_allclose(together.heights[0, :5], alone.heights[0], atol=2e-4)
+        np.testing.assert_allclose(together.melody.heights[0, :5], alone.melody.heights[0], atol=2e-4)
+        np.testing.assert_allclose(together.velocity[0, :steps], alone.velocity[0], atol=2e-4)
         assert float(tf.reduce_sum(tf.abs(together.mel[0, steps:]))) == 0.0
 
 
@@ -81,9 +92,9 @@ def test_a_clip_of_weight_zero_changes_no_loss(model):
 def test_speaking_is_the_same_alone_and_in_a_padded_batch(model):
     voice = model.voice(tf.random.normal([1, 12, N_MELS], seed=4), tf.constant([12]))
     tokens = tf.constant([[3, 4, 5, 6]])
-    alone, lengths = model.speak(tokens, tf.constant([4]), voice, tf.constant(1.0))
+    alone, lengths = model.speak(tokens, tf.constant([4]), voice, *PLAIN)
     both = tf.constant([[3, 4, 5, 6, 8, 8], [7, 8, 9, 10, 3, 4]])
-    together, _ = model.speak(both, tf.constant([4, 6]), tf.concat([voice, voice], 0), tf.constant(1.0))
+    together, _ = model.speak(both, tf.constant([4, 6]), tf.concat([voice, voice], 0), *PLAIN)
     frames = int(lengths[0])
     np.testing.assert_allclose(together[0, :frames], alone[0], atol=2e-4)
 
@@ -91,7 +102,8 @@ def test_speaking_is_the_same_alone_and_in_a_padded_batch(model):
 def test_slower_speech_is_longer(model):
     voice = model.voice(tf.random.normal([1, 12, N_MELS], seed=4), tf.constant([12]))
     tokens = tf.constant([[3, 4, 5, 6, 7, 8, 9]])
-    lengths = [int(model.speak(tokens, tf.constant([7]), voice, tf.constant(speed))[1][0]) for speed in (0.25, 1.0)]
+    count, speeds = tf.constant([7]), (0.25, 1.0)
+    lengths = [int(model.speak(tokens, count, voice, tf.constant(speed), *PLAIN[1:])[1][0]) for speed in speeds]
     assert lengths[0] > lengths[1]
 
 
@@ -121,7 +133,7 @@ def test_half_precision_comes_close_and_keeps_float32_weights_and_results(model,
         ours.assign(theirs)
     batch = make_batch(6, 6, 24, 12)
     full, rounded = model(batch, tf.constant(1.0)), half(batch, tf.constant(1.0))
-    assert {part.dtype for part in rounded} == {tf.float32}
+    assert {part.dtype for part in tf.nest.flatten(rounded)} == {tf.float32}
     error = float(tf.reduce_mean(tf.abs(rounded.mel - full.mel)) / tf.reduce_mean(tf.abs(full.mel)))
     assert 1e-6 < error < 0.05
 
@@ -133,3 +145,35 @@ def test_sizes_grow():
         model.create_variables()
         counts.append(model.count_params())
     assert counts == sorted(counts) and counts[0] < 4e6 < counts[1]
+
+
+def test_the_melody_of_tokens_is_the_mean_pitch_of_their_voiced_frames():
+    path = tf.constant([[[1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0], [0.0, 0.0, 0.0, 1.0]]])
+    pitch = tf.constant([[180.0, 180.0, 720.0, 0.0, 0.0, 0.0, 90.0, 90.0]])
+    melody = hear_melody(pitch, path, 2)
+    np.testing.assert_allclose(melody.heights[0], [2 / 3, 0.0, -1.0], atol=1e-5)
+    np.testing.assert_allclose(melody.voicing[0], [0.75, 0.0, 1.0], atol=1e-5)
+
+
+def test_a_higher_pitch_and_more_steps_change_the_mel_and_not_its_length(model):
+    voice = model.voice(tf.random.normal([1, 12, N_MELS], seed=4), tf.constant([12]))
+    tokens = tf.constant([[3, 4, 5, 6]])
+    model.refiner.out.kernel.assign(tf.random.normal(model.refiner.out.kernel.shape, seed=1))  # zeros at first
+    speed, octaves, steps = PLAIN
+    plain, lengths = model.speak(tokens, tf.constant([4]), voice, speed, octaves, steps)
+    for changed in ((speed, octaves + 0.5, steps), (speed, octaves, steps + 2)):
+        mel, same = model.speak(tokens, tf.constant([4]), voice, *changed)
+        assert int(same[0]) == int(lengths[0])
+        assert float(tf.reduce_max(tf.abs(mel - plain))) > 1e-3
+
+
+def test_a_refiner_that_knows_the_way_draws_what_is_missing():
+    """The velocity from noise to a fixed grain is constant, so any number of steps arrives there."""
+    refiner = Refiner(CONFIG, N_MELS)
+    noise, grain = tf.random.normal([1, 5, 16], seed=1), tf.random.normal([1, 5, 16], seed=2)
+    mask, states = tf.ones([1, 5, 1]), tf.zeros([1, 5, 16])
+    refiner(noise, tf.zeros([1]), grain, states, mask)
+    refiner.call = lambda *_: grain - noise
+    for steps in (1, 3, 8):
+        drawn = refiner.draw(noise, grain, states, mask, tf.constant(steps))
+        np.testing.assert_allclose(drawn, GRAIN * grain, atol=1e-5)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from myxtts.batch import Batch
+from myxtts.batch import Batch, voiceless_batch
 from myxtts.config.load import build
 from myxtts.errors import UsageError
 from myxtts.models.xtts import XTTS
@@ -32,7 +32,7 @@ def make_batch(rows: int = 8, poison: bool = False) -> Batch:
     random = np.random.default_rng(0)
     mel = random.normal(size=(rows, 32, 80))
     mel[0] *= np.nan if poison else 1.0
-    return Batch(
+    return voiceless_batch(
         tf.constant(random.integers(3, 12, (rows, 8)), tf.int32),
         tf.constant(random.integers(3, 9, rows), tf.int32),
         tf.constant(mel, tf.float32),
@@ -95,7 +95,7 @@ def test_frozen_weights_stay_and_all_others_move():
         step(make_batch(), RATE, NO_GUIDE)
     same = {name for name, v in step.model.named_weights().items() if np.array_equal(before[name], v.numpy())}
     assert same == {name for name in before if name.startswith(("text/", "decoder/convs/"))}
-    with pytest.raises(UsageError, match=r"--freeze ears: .* the parts are speaker, text, prior, duration, decoder"):
+    with pytest.raises(UsageError, match=r"--freeze ears: .* speaker, text, prior, duration, pitch, melody, decoder"):
         make_step(freeze="ears")
     with pytest.raises(UsageError, match="nothing is left to learn"):
         make_step(freeze="*")

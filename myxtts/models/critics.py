@@ -1,0 +1,111 @@
+"""Judges of a waveform, trained to tell what a vocoder made from what was recorded.
+
+In: waves float32 [B, samples].
+Out: for each judge its scores and what it saw on the way there, all [B, ...].
+"""
+
+import math
+from typing import NamedTuple
+
+import keras
+import tensorflow as tf
+from keras import layers
+
+from myxtts.config.config import AudioConfig, VocoderConfig
+from myxtts.models.layers import Block, named_weights
+from myxtts.models.vocoder import Vocoder
+
+PERIODS = (2, 3, 5, 7, 11)  # samples; as primes they share no view of the wave
+WINDOWS = (2048, 1024, 512)
+PATCH = 8
+SLOPE = 0.1  # of what is negative
+
+
+class Opinion(NamedTuple):
+    """What one judge says of a batch of waves."""
+
+    scores: tf.Tensor  # [B, ...], high where it takes the wave for a recording
+    seen: list[tf.Tensor]  # what its layers saw
+
+
+class PeriodCritic(Block):
+    """Looks at every `period`-th sample, so that what repeats with a voice lies side by side."""
+
+    def __init__(self, period: int, width: int, **kwargs):
+        super().__init__(**kwargs)
+        self.period = period
+        widths = (width, 2 * width, 4 * width, 8 * width)
+        self.convs = [layers.Conv2D(w, (5, 1), strides=(3, 1), padding="same") for w in widths]
+        self.out = layers.Conv2D(1, (3, 1), padding="same")
+
+    def call(self, waves):
+        length = waves.shape[1]
+        waves = tf.pad(waves, [[0, 0], [0, -length % self.period]])
+        states = tf.reshape(waves, [-1, math.ceil(length / self.period), self.period, 1])
+        return _judge(states, self.convs, self.out)
+
+
+class SpectrumCritic(Block):
+    """Looks at the magnitudes of one window size, first at `PATCH` neighbouring frequencies as one."""
+
+    def __init__(self, window: int, width: int, **kwargs):
+        super().__init__(**kwargs)
+        self.window = window
+        self.convs = [
+            layers.Conv2D(2 * width, (3, 3), strides=stride, padding="same") for stride in ((1, 1), (1, 2), (2, 2))
+        ]
+        self.out = layers.Conv2D(1, (3, 3), padding="same")
+
+    def call(self, waves):
+        spectrum = tf.signal.stft(waves, self.window, self.window // 4, self.window)
+        magnitudes = tf.sqrt(tf.math.real(spectrum) ** 2 + tf.math.imag(spectrum) ** 2 + 1e-9)
+        loudness = magnitudes[..., :-1] ** 0.3  # as it is heard
+        patches = tf.reshape(loudness, [-1, loudness.shape[1], self.window // 2 // PATCH, PATCH])
+        return _judge(patches, self.convs, self.out)
+
+
+def _judge(states: tf.Tensor, convs: list[layers.Layer], out: layers.Layer) -> Opinion:
+    seen = []
+    for conv in convs:
+        states = tf.nn.leaky_relu(conv(states), SLOPE)
+        seen.append(states)
+    return Opinion(out(states), seen)
+
+
+class Critics(Block):
+    """All judges together."""
+
+    def __init__(self, config: VocoderConfig, **kwargs):
+        super().__init__(**kwargs)
+        width = config.critic_width
+        self.periods = [PeriodCritic(period, width) for period in PERIODS]
+        self.spectra = [SpectrumCritic(window, width) for window in WINDOWS]
+
+    def call(self, waves):
+        return [critic(waves) for critic in (*self.periods, *self.spectra)]
+
+
+class JudgedVocoder(keras.Model):
+    """A vocoder with its critics, which learn beside it and are not needed afterwards."""
+
+    def __init__(self, config: VocoderConfig, audio: AudioConfig, **kwargs):
+        super().__init__(autocast=False, **kwargs)
+        self.config, self.audio = config, audio
+        self.vocoder = Vocoder(config, audio)
+        self.critics = Critics(config)
+
+    def create_variables(self) -> None:
+        """Makes every weight on the current device by one tiny pass."""
+        self.vocoder.create_variables()
+        self.critics(tf.zeros([1, max(WINDOWS)]))
+        self.built = True
+
+    def named_weights(self) -> dict[str, tf.Variable]:
+        """Every trainable weight by the way to it (`vocoder/blocks/0/depthwise/kernel`), in Keras' own order."""
+        return named_weights(self, ("vocoder", "critics"))
+
+    def remembered(self) -> dict[str, tf.Variable]:
+        """Nothing besides the weights belongs to it."""
+        return {}
+
+    symbol_table = None  # it reads no symbols

@@ -1,0 +1,65 @@
+"""How high each token is spoken.
+
+In: text states [B, T, width] and mask [B, T, 1]; in training also the pitch that was heard.
+Out: heights [B, T] in octaves above `MIDDLE`, voicing [B, T] in [0, 1], and the states that know both.
+"""
+
+import math
+from typing import NamedTuple
+
+import tensorflow as tf
+from keras import layers
+
+from myxtts.config.config import ModelConfig
+from myxtts.models.layers import Block, ConvBlock
+
+MIDDLE = 180.0  # Hz, between the usual voices of men and women
+
+
+class Melody(NamedTuple):
+    """The pitch of tokens."""
+
+    heights: tf.Tensor  # [B, T], octaves; 0 where voiceless
+    voicing: tf.Tensor  # [B, T], the share of a token's frames that has a voice
+
+
+def hear_melody(pitch: tf.Tensor, path: tf.Tensor, frames_per_step: int) -> Melody:
+    """The melody of tokens from the pitch [B, M] of frames and the path [B, T, M / frames_per_step] through them."""
+    voiced = tf.cast(pitch > 0, tf.float32)
+    octaves = voiced * tf.math.log(tf.maximum(pitch, 1.0) / MIDDLE) / math.log(2.0)
+    rows, steps = tf.shape(path)[0], tf.shape(path)[2]
+    sums = tf.reshape(tf.stack([octaves, voiced], -1), [rows, steps, frames_per_step, 2])
+    of_tokens = tf.matmul(path, tf.reduce_sum(sums, 2))  # [B, T, 2]
+    frames = tf.reduce_sum(path, -1) * frames_per_step
+    heights = of_tokens[..., 0] / tf.maximum(of_tokens[..., 1], 1.0)
+    return Melody(heights, of_tokens[..., 1] / tf.maximum(frames, 1.0))
+
+
+class PitchPredictor(Block):
+    """Reads the text states without changing them: its gradient stops there."""
+
+    def __init__(self, config: ModelConfig, **kwargs):
+        super().__init__(**kwargs)
+        self.convs = [ConvBlock(config.width, 5) for _ in range(config.duration_blocks)]
+        self.norm = layers.LayerNormalization(epsilon=1e-5)
+        self.out = layers.Dense(2)
+
+    def call(self, states, mask):
+        """Heights [B, T] and what the sigmoid makes voicing of [B, T]."""
+        states = tf.stop_gradient(states)
+        for conv in self.convs:
+            states = conv(states, mask)
+        heights, voicing = tf.unstack(tf.cast(self.out(self.norm(states)), tf.float32), axis=-1)
+        return heights, voicing
+
+
+class PitchEmbedding(Block):
+    """States that know their melody."""
+
+    def __init__(self, config: ModelConfig, **kwargs):
+        super().__init__(**kwargs)
+        self.out = layers.Dense(config.width)
+
+    def call(self, states, mask, melody):
+        heard = tf.stack([melody.heights * melody.voicing, melody.voicing], -1)
+        return states + self.out(tf.cast(heard, states.dtype)) * mask

@@ -1,0 +1,82 @@
+"""What a model is trained for: its losses, and which weights each of them moves.
+
+In: a model and a batch of its kind.
+Out: `Found`.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol, TypeAlias
+
+import tensorflow as tf
+
+from myxtts.batch import Batch, Sizes, WaveBatch
+from myxtts.config.config import TrainingConfig
+from myxtts.models.critics import JudgedVocoder
+from myxtts.models.xtts import XTTS, XTTSOutput
+from myxtts.training.losses import count_batch, speech_losses, total_loss
+from myxtts.training.wave_losses import adversarial_losses, reconstruction_losses
+
+Schedule: TypeAlias = tf.Tensor | bool
+
+
+class Goal(NamedTuple):
+    """A loss and the weights that are to lower it."""
+
+    loss: tf.Tensor
+    weights: Sequence[tf.Variable]
+
+
+class Found(NamedTuple):
+    """What an objective says of a batch."""
+
+    losses: dict[str, tf.Tensor]  # by name; `loss` is what validation goes by
+    goals: list[Goal]
+    output: Any
+
+
+class Objective(Protocol):
+    """Losses of one kind of model. `sizes` are those of the whole batch, of which `batch` may be a part.
+
+    `schedule` is what the run changes as it goes on: a number on the device, or a switch that is traced anew.
+    """
+
+    def __call__(self, model: Any, batch: Any, sizes: Sizes, schedule: Schedule) -> Found: ...
+
+
+class SpeechObjective:
+    """Mel, prior and durations. `schedule` is how much the guide decides the alignment."""
+
+    def __init__(self, config: TrainingConfig):
+        self._config = config
+
+    def __call__(self, model: XTTS, batch: Batch, sizes: Sizes, schedule: Schedule) -> Found:
+        output: XTTSOutput = model(batch, schedule)
+        losses = speech_losses(output, batch.weights, count_batch(sizes, model.frames_per_step))
+        loss = total_loss(losses, self._config)
+        return Found({"loss": loss, **losses}, [Goal(loss, model.trainable_variables)], output)
+
+
+class VocoderObjective:
+    """Spectra first, critics after: they are asked where `schedule` is True."""
+
+    def __init__(self, config: TrainingConfig):
+        self._config = config
+
+    def __call__(self, model: JudgedVocoder, batch: WaveBatch, sizes: Sizes, schedule: Schedule) -> Found:
+        share = batch.weights / tf.maximum(tf.reduce_sum(sizes.weights), 1.0)
+        waves, scores = model.vocoder(batch.mel, batch.noise)
+        losses = reconstruction_losses(batch, waves, scores, share, model.audio)
+        loss = losses["spectrum"] + losses["mel"] + self._config.pitch_loss * losses["pitch"]
+        if schedule is not True:
+            return Found({"loss": loss, **losses}, [Goal(loss, model.vocoder.trainable_variables)], waves)
+        made, recorded = model.critics(waves), model.critics(batch.waves)
+        fooling, different, judging = adversarial_losses(made, recorded, share)
+        losses |= {"fooling": fooling, "different": different, "judging": judging}
+        pleasing = loss + self._config.fooling_loss * fooling + self._config.different_loss * different
+        goals = [Goal(pleasing, model.vocoder.trainable_variables), Goal(judging, model.critics.trainable_variables)]
+        return Found({"loss": loss, **losses}, goals, waves)
+
+
+def objective_for(model: Any, config: TrainingConfig) -> Objective:
+    """The objective of a model, by its kind."""
+    return VocoderObjective(config) if isinstance(model, JudgedVocoder) else SpeechObjective(config)

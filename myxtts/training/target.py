@@ -1,0 +1,181 @@
+"""What is trained, the speech model or the vocoder, and what the loop has to know of each.
+
+In: XTTSConfig with `training.target`.
+Out: a `Target`.
+"""
+
+import functools
+import itertools
+import threading
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from typing import Any, Protocol, cast
+
+import numpy as np
+import tensorflow as tf
+
+from myxtts.audio.mel import log_mel, reference_mel
+from myxtts.batch import Batch, Fed, WaveBatch
+from myxtts.config.config import XTTSConfig
+from myxtts.data.dataset import HostDataset
+from myxtts.models.critics import JudgedVocoder
+from myxtts.models.layers import unstack_frames
+from myxtts.models.vocoder import Vocoder
+from myxtts.models.voicebox import Voicebox, WaveMaker
+from myxtts.models.xtts import XTTS, XTTSOutput
+from myxtts.pipeline.featurize import Featurizer, WaveFeaturizer
+from myxtts.pipeline.feed import join
+from myxtts.pipeline.stage import naming_stage
+from myxtts.training.flat_start import FlatStart
+from myxtts.training.metrics import Pictures
+from myxtts.training.objective import Schedule
+from myxtts.training.sampler import Speaker
+from myxtts.training.sets import sample_places
+from myxtts.training.state import RunState
+from myxtts.training.step import load_average, load_vocoder
+
+# The sections of the configuration that decide the shapes of each target's weights.
+SHAPED_BY = {"speech": ("model", "audio"), "vocoder": ("vocoder", "audio")}
+
+
+class Target(Protocol):
+    """One kind of training."""
+
+    def make_model(self) -> Any:
+        """A new model, on the current device."""
+
+    def make_featurizer(self) -> Featurizer:
+        """What prepares its batches."""
+
+    def schedule(self, state: RunState) -> Schedule:
+        """What its objective wants at this step."""
+
+    def begin(
+        self, model: Any, feed: Iterator[Fed], dataset: HostDataset, device: str, stop: threading.Event
+    ) -> Iterator[Fed]:
+        """Looks at the first batches of a new run before they are trained on; gives all of them."""
+
+    def draw(self, batch: Any, output: Any) -> Pictures:
+        """The first clip of a batch as it is and as the model makes it."""
+
+    def make_speaker(
+        self, dataset: HostDataset, voices: dict[str, np.ndarray], device: str, turn: AbstractContextManager
+    ) -> Speaker:
+        """What speaks samples of that dataset."""
+
+
+class SpeechTarget:
+    """Text to mel."""
+
+    def __init__(self, config: XTTSConfig, symbols: int):
+        self._config, self._symbols = config, symbols
+
+    def make_model(self) -> XTTS:
+        config = self._config
+        return XTTS(config.model, self._symbols, config.audio.n_mels, config.training.mixed_precision)
+
+    def make_featurizer(self) -> Featurizer:
+        return Featurizer(self._config)
+
+    def schedule(self, state: RunState) -> Schedule:
+        """How much the averages of the flat start decide the alignment."""
+        steps = self._config.training.guide_steps
+        share = 0.0 if state.knows_alignment or not steps else max(0.0, 1.0 - state.step / steps)
+        return tf.constant(share, tf.float32)
+
+    def begin(
+        self, model: XTTS, feed: Iterator[Fed], dataset: HostDataset, device: str, stop: threading.Event
+    ) -> Iterator[Fed]:
+        """Sweeps over the first batches to set up the alignment guide."""
+        config = self._config.training
+        if not config.flat_start_sweeps or not config.guide_steps:
+            return feed
+        wanted = max(1, min(config.flat_start_clips // self._config.step_clips, dataset.batches_per_epoch))
+        first = list(itertools.islice(feed, wanted))
+        flat_start = FlatStart(model)
+        for sweep, (number, batch) in itertools.product(range(config.flat_start_sweeps), enumerate(first)):
+            if stop.is_set():
+                return iter(())
+            names = functools.partial(dataset.names, number)
+            with naming_stage("flat start", number, names), tf.device(device):
+                flat_start.add(cast(Batch, join(batch, device)), first=sweep == 0)
+                if number == len(first) - 1:
+                    flat_start.finish_sweep()
+        return itertools.chain(first, feed)
+
+    def draw(self, batch: Batch, output: XTTSOutput) -> Pictures:
+        step, frames, tokens = self._config.model.frames_per_step, int(batch.mel_lengths[0]), int(batch.text_lengths[0])
+        spoken = unstack_frames(output.mel, step)[0, :frames].numpy()
+        return Pictures(batch.mel[0, :frames].numpy(), spoken, output.path[0, :tokens, : frames // step].numpy())
+
+    def make_speaker(
+        self, dataset: HostDataset, voices: dict[str, np.ndarray], device: str, turn: AbstractContextManager
+    ) -> Speaker:
+        places = sample_places(dataset)
+        clips = [dataset.pack[int(dataset.clips[place])] for place in places]
+        # A speaker without a voice of its own borrows the first one.
+        references = [voices.get(clip.speaker, next(iter(voices.values()))) for clip in clips]
+        tokens = [dataset.tokens(place) for place in places]
+        audio = self._config.audio
+        with turn, tf.device(device):
+            model = XTTS(self._config.model, self._symbols, audio.n_mels)
+            model.create_variables()
+        box, maker = Voicebox(model, device, turn), WaveMaker(None, audio, device, turn)
+
+        def say(number: int) -> np.ndarray:
+            return maker.wave(box.mel(tokens[number], box.voice(references[number])))
+
+        return Speaker([clip.text for clip in clips], functools.partial(_load, model, device, turn), say)
+
+
+class VocoderTarget:
+    """Mel to waves."""
+
+    def __init__(self, config: XTTSConfig):
+        self._config = config
+
+    def make_model(self) -> JudgedVocoder:
+        return JudgedVocoder(self._config.vocoder, self._config.audio)
+
+    def make_featurizer(self) -> Featurizer:
+        return WaveFeaturizer(self._config)
+
+    def schedule(self, state: RunState) -> Schedule:
+        """Whether the critics are asked."""
+        return state.step >= self._config.training.critics_after
+
+    def begin(
+        self, model: JudgedVocoder, feed: Iterator[Fed], dataset: HostDataset, device: str, stop: threading.Event
+    ) -> Iterator[Fed]:
+        return feed
+
+    def draw(self, batch: WaveBatch, output: tf.Tensor) -> Pictures:
+        return Pictures(batch.mel[0].numpy(), log_mel(output[:1], self._config.audio)[0].numpy(), None)
+
+    def make_speaker(
+        self, dataset: HostDataset, voices: dict[str, np.ndarray], device: str, turn: AbstractContextManager
+    ) -> Speaker:
+        audio = self._config.audio
+        clips = [int(dataset.clips[place]) for place in sample_places(dataset)]
+        mels = [reference_mel(dataset.pack.wave(clip).astype(np.float32) / 32768.0, audio, 1) for clip in clips]
+        with turn, tf.device(device):
+            model = Vocoder(self._config.vocoder, audio)
+            model.create_variables()
+        maker = WaveMaker(model, audio, device, turn)
+        texts = [dataset.pack[clip].text for clip in clips]
+
+        def load(average: np.ndarray) -> None:
+            with turn, tf.device(device):
+                load_vocoder(model, {"average": average})
+
+        return Speaker(texts, load, lambda number: maker.wave(mels[number]))
+
+
+def _load(model: XTTS, device: str, turn: AbstractContextManager, average: np.ndarray) -> None:
+    with turn, tf.device(device):
+        load_average(model, {"average": average})
+
+
+def make_target(config: XTTSConfig, symbols: int) -> Target:
+    """What `training.target` names."""
+    return VocoderTarget(config) if config.training.target == "vocoder" else SpeechTarget(config, symbols)

@@ -1,0 +1,77 @@
+"""What the vocoder's training minimises, each part by its name.
+
+In: a WaveBatch and what the vocoder and its critics made of it.
+Out: {"name": scalar}, means over the clips with weight; the losses of a batch's parts add up to those of the whole.
+"""
+
+import math
+from collections.abc import Sequence
+
+import tensorflow as tf
+
+from myxtts.audio.mel import log_mel
+from myxtts.audio.pitch import OCTAVES, STEP
+from myxtts.batch import WaveBatch
+from myxtts.config.config import AudioConfig
+from myxtts.models.critics import Opinion
+
+WINDOWS = (2048, 1024, 512, 256, 128)  # long ones tell pitch, short ones tell when
+QUIETEST = 1e-4  # magnitude below which differences are not heard
+
+
+def reconstruction_losses(
+    batch: WaveBatch, waves: tf.Tensor, scores: tf.Tensor, share: tf.Tensor, audio: AudioConfig
+) -> dict[str, tf.Tensor]:
+    """How far waves [B, samples] are from the recorded ones, and the likely pitches from the one that was heard.
+
+    `scores` are those of `PitchReader`; `share` [B] is each clip's part of the mean.
+    """
+    voiced = tf.cast(batch.pitch > 0, tf.float32)
+    heard = tf.math.log(tf.maximum(batch.pitch, 1.0))[..., None] / math.log(2.0)
+    wanted = tf.nn.softmax(-0.5 * ((OCTAVES - heard) / STEP) ** 2)  # a little wider than the grid's step
+    surprise = tf.nn.softmax_cross_entropy_with_logits(wanted, scores) * voiced
+    surprise = tf.reduce_sum(surprise, 1) / tf.maximum(tf.reduce_sum(voiced, 1), 1.0)
+    mel = tf.reduce_mean(tf.abs(log_mel(waves, audio) - batch.mel), [1, 2])
+    return {
+        "spectrum": tf.reduce_sum(share * _spectral_distance(waves, batch.waves)),
+        "mel": tf.reduce_sum(share * mel),
+        "pitch": tf.reduce_sum(share * surprise),
+    }
+
+
+def _spectral_distance(waves: tf.Tensor, target: tf.Tensor) -> tf.Tensor:
+    """Relative error of the magnitudes plus error of their logarithms, [B], mean over the windows."""
+    distances = []
+    for window in WINDOWS:
+        ours, theirs = _magnitudes(waves, window), _magnitudes(target, window)
+        error = tf.sqrt(tf.reduce_sum((ours - theirs) ** 2, [1, 2]) + 1e-8)
+        loud = tf.sqrt(tf.reduce_sum(theirs**2, [1, 2]) + 1e-2)  # silence is not divided by
+        logarithms = tf.abs(tf.math.log(ours + QUIETEST) - tf.math.log(theirs + QUIETEST))
+        distances.append(error / loud + tf.reduce_mean(logarithms, [1, 2]))
+    return tf.add_n(distances) / len(distances)
+
+
+def _magnitudes(waves: tf.Tensor, window: int) -> tf.Tensor:
+    spectrum = tf.signal.stft(waves, window, window // 4, window)
+    return tf.sqrt(tf.math.real(spectrum) ** 2 + tf.math.imag(spectrum) ** 2 + 1e-10)  # smooth at zero
+
+
+def adversarial_losses(
+    made: Sequence[Opinion], recorded: Sequence[Opinion], share: tf.Tensor
+) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    """What the critics' opinions cost: the vocoder for being found out, for looking different, and the critics."""
+    fooling = [_row_mean((1.0 - one.scores) ** 2) for one in made]
+    different = [
+        _row_mean(tf.abs(ours - tf.stop_gradient(theirs))) / (_row_mean(tf.abs(tf.stop_gradient(theirs))) + 1e-3)
+        for one, other in zip(made, recorded, strict=True)
+        for ours, theirs in zip(one.seen, other.seen, strict=True)
+    ]
+    judging = [
+        _row_mean((1.0 - other.scores) ** 2) + _row_mean(one.scores**2)
+        for one, other in zip(made, recorded, strict=True)
+    ]
+    return tuple(tf.reduce_sum(share * tf.add_n(parts)) / len(parts) for parts in (fooling, different, judging))
+
+
+def _row_mean(values: tf.Tensor) -> tf.Tensor:
+    return tf.reduce_mean(values, list(range(1, len(values.shape))))

@@ -1,0 +1,82 @@
+"""The vocoder goes the same way as the speech model: one trainer, one feed, one command."""
+
+import json
+
+import numpy as np
+import pytest
+
+from myxtts.errors import UsageError
+from myxtts.training.checkpoint import read_checkpoint
+
+SMALL = """
+vocoder: {width: 16, blocks: 1, pitch_width: 16, pitch_blocks: 1, critic_width: 4, slice_frames: 16}
+data: {batch_size: 4, buckets: 1, val_clips: 4}
+training: {target: vocoder, log_every: 2, val_every: 4, save_every: 4, critics_after: 6, max_steps: 8, sample_every: 4}
+"""
+
+
+@pytest.fixture(scope="module")
+def small_yaml(tmp_path_factory):
+    path = tmp_path_factory.mktemp("config") / "vocoder.yaml"
+    path.write_text(SMALL, encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def run(corpus, small_yaml, run_myxtts, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("vocoder") / "run"
+    result = run_myxtts("train", "--train-data", corpus, "--config", small_yaml, "--checkpoint-dir", folder)
+    assert result.returncode == 0, result.stderr
+    return folder
+
+
+def lines_of(run, kind: str) -> list[dict]:
+    lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    return [line for line in lines if line["kind"] == kind]
+
+
+def test_the_command_trains_validates_samples_and_calls_the_critics_when_it_is_told(run):
+    judging = {line["step"]: line["losses"].get("judging") for line in lines_of(run, "train")}
+    assert judging[2] is judging[4] is judging[6] is None
+    assert judging[8] > 0
+    assert [line["step"] for line in lines_of(run, "validation")] == [4, 8]
+    assert len(list((run / "samples").glob("*/1.wav"))) == 2
+
+
+@pytest.mark.parametrize("devices", [[], ["--virtual-devices", "2", "--data-gpu", "0", "--model-gpu", "1"]])
+def test_a_resumed_run_ends_with_the_same_weights(devices, run, corpus, small_yaml, run_myxtts, tmp_path):
+    words = ["train", "--train-data", corpus, "--config", small_yaml, "--checkpoint-dir", tmp_path / "run", *devices]
+    first = run_myxtts(*words, "--max-steps", "4")
+    assert first.returncode == 0, first.stderr
+    again = run_myxtts("train", "--resume", tmp_path / "run", "--max-steps", "8")
+    assert again.returncode == 0, again.stderr
+    ours, theirs = read_checkpoint(tmp_path / "run" / "latest"), read_checkpoint(run / "latest")
+    assert ours.state.step == theirs.state.step == 8
+    if devices:
+        np.testing.assert_allclose(ours.arrays["weights"], theirs.arrays["weights"], atol=1e-4)
+    else:
+        np.testing.assert_array_equal(ours.arrays["average"].shape, theirs.arrays["average"].shape)
+
+
+def test_a_sentence_is_spoken_through_it(run, trained, run_myxtts, tmp_path):
+    spoken = {}
+    for name, words in {"griffin-lim": [], "vocoder": ["--vocoder", run]}.items():
+        target = tmp_path / f"{name}.wav"
+        result = run_myxtts("synthesize", "--checkpoint", trained, "--text", "Good day.", "-o", target, *words)
+        assert result.returncode == 0, result.stderr
+        spoken[name] = target.read_bytes()
+    assert len(spoken["vocoder"]) == len(spoken["griffin-lim"])
+    assert spoken["vocoder"] != spoken["griffin-lim"]
+
+
+def test_one_kind_of_checkpoint_is_not_taken_for_the_other(run, trained, run_myxtts, tmp_path, make_trainer):
+    out = tmp_path / "out.wav"
+    wrong = run_myxtts("synthesize", "--checkpoint", run, "--text", "hi", "-o", out)
+    assert wrong.returncode == 2
+    assert "is a vocoder; name it with --vocoder" in wrong.stderr
+    wrong = run_myxtts("synthesize", "--checkpoint", trained, "--vocoder", trained, "--text", "hi", "-o", out)
+    assert wrong.returncode == 2
+    assert "is a speech model" in wrong.stderr
+    assert not out.exists()
+    with pytest.raises(UsageError, match="is a vocoder model; add --target vocoder"):
+        make_trainer(init_from=str(run))

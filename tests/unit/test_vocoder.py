@@ -1,0 +1,161 @@
+"""Pitch, pulses, the vocoder and its critics by themselves."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from myxtts.audio.mel import log_mel
+from myxtts.audio.pitch import track_pitch
+from myxtts.batch import RawBatch, WaveBatch
+from myxtts.config.load import build
+from myxtts.models.critics import JudgedVocoder
+from myxtts.models.vocoder import log_envelope, pulses
+from myxtts.pipeline.featurize import WaveFeaturizer
+from myxtts.training.step import TrainStep, load_vocoder
+
+CONFIG = build(
+    {"vocoder.width": 16, "vocoder.blocks": 1, "vocoder.pitch_width": 16, "vocoder.pitch_blocks": 1,
+     "vocoder.critic_width": 4, "vocoder.slice_frames": 32}
+)  # fmt: skip
+AUDIO = CONFIG.audio
+RATE, HOP = AUDIO.sample_rate, AUDIO.hop_samples
+SEED = tf.constant([3, 0])
+
+
+def glide(low: float, high: float, seconds: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
+    """A buzz whose pitch rises, and that pitch at every sample."""
+    pitch = np.geomspace(low, high, int(seconds * RATE))
+    phase = 2 * np.pi * np.cumsum(pitch) / RATE
+    wave = sum(np.cos(harmonic * phase) / harmonic for harmonic in range(1, 12))
+    return (0.1 * wave).astype(np.float32), pitch
+
+
+def raw_batch(rows: int = 4, frames: int = 64) -> RawBatch:
+    wave, _ = glide(110, 220, frames * HOP / RATE)
+    waves = np.zeros((rows, frames * HOP), np.int16)
+    lengths = np.linspace(10 * HOP, len(wave), rows).astype(np.int32)
+    for row, length in enumerate(lengths):
+        waves[row, :length] = wave[:length] * 32767
+    ones = tf.ones([rows], tf.int32)
+    weights = tf.constant(np.arange(rows) < rows - 1, tf.float32)
+    return RawBatch(tf.constant(waves), tf.constant(lengths), tf.ones([rows, 3], tf.int32), 3 * ones, ones, weights)
+
+
+@pytest.fixture(scope="module")
+def batch() -> WaveBatch:
+    return WaveFeaturizer(CONFIG)(raw_batch(), SEED)
+
+
+def make_step(**training) -> TrainStep:
+    keras.utils.set_random_seed(0)
+    config = build({f"training.{name}": value for name, value in {"target": "vocoder", **training}.items()})
+    model = JudgedVocoder(CONFIG.vocoder, AUDIO)
+    model.create_variables()
+    return TrainStep(model, config.training)
+
+
+@pytest.mark.parametrize(("low", "high"), [(80, 120), (150, 300), (300, 480)])
+def test_pitch_follows_a_glide_within_one_percent(low, high):
+    wave, pitch = glide(low, high)
+    found = track_pitch(tf.constant(wave[None]), AUDIO)[0].numpy()[4:-4]
+    wanted = pitch[::HOP][4 : 4 + len(found)]
+    assert (found > 0).all()
+    assert np.abs(found[: len(wanted)] / wanted - 1).max() < 0.01
+
+
+def test_noise_and_silence_have_no_pitch():
+    noise = np.random.default_rng(0).normal(0, 0.1, RATE).astype(np.float32)
+    assert (track_pitch(tf.constant(np.stack([noise, np.zeros_like(noise)])), AUDIO).numpy() > 0).mean() < 0.05
+
+
+def test_pulses_have_the_pitch_they_were_asked_for_and_unit_power():
+    wanted = np.geomspace(100, 300, 80).astype(np.float32)
+    wave = pulses(tf.constant(wanted[None]), AUDIO)
+    assert wave.shape == (1, 79 * HOP)
+    soft = np.convolve(wave[0], np.hanning(32), "same").astype(np.float32)  # as voices are, unlike bare pulses
+    found = track_pitch(tf.constant(soft[None]), AUDIO)[0].numpy()
+    np.testing.assert_allclose(found[4:-4], wanted[4:-4], rtol=0.01)
+    assert float(tf.reduce_mean(wave**2)) == pytest.approx(1.0, rel=0.05)
+
+
+def test_a_long_tone_keeps_its_pitch():
+    wave = pulses(tf.fill([1, 6000], 217.0), AUDIO)[:, -2 * RATE :]  # the last two of seventy seconds
+    np.testing.assert_allclose(track_pitch(wave, AUDIO)[0].numpy()[8:-8], 217.0, rtol=2e-3)
+
+
+def test_noise_through_the_envelope_of_a_mel_has_that_mel():
+    wave, _ = glide(120, 200)
+    noise = tf.random.stateless_normal([1, RATE], [1, 1]) * 0.05
+    half = AUDIO.n_fft // 2
+    flat = tf.signal.stft(
+        tf.pad(tf.random.stateless_normal([1, RATE], [2, 2]), [[0, 0], [half, half]]), AUDIO.n_fft, HOP
+    )
+    shaped = tf.abs(flat) * tf.exp(log_envelope(log_mel(noise, AUDIO), AUDIO))
+    ratio = tf.reduce_mean(shaped) / tf.reduce_mean(tf.abs(tf.signal.stft(noise, AUDIO.n_fft, HOP)))
+    assert 0.7 < float(ratio) < 1.4
+    assert log_envelope(log_mel(tf.constant(wave[None]), AUDIO), AUDIO).shape[-1] == AUDIO.n_fft // 2 + 1
+
+
+def test_a_slice_is_the_clip_itself_with_its_mel_and_pitch(batch):
+    assert batch.mel_shape == (4, 32, 80)
+    assert batch.waves.shape == batch.noise.shape == (4, 31 * HOP)
+    assert batch.mel_lengths.numpy().tolist()[0] == 11  # the first clip is shorter than a slice
+    whole = log_mel(tf.cast(raw_batch().waves[3:4], tf.float32) / 32768.0, AUDIO)[0].numpy()
+    ours = batch.mel[3].numpy()
+    distance = [np.abs(whole[first : first + 32] - ours).max() for first in range(len(whole) - 31)]
+    assert min(distance) < 1e-3
+    voiced = batch.pitch[3].numpy()
+    assert ((voiced > 105) & (voiced < 225)).mean() > 0.8
+
+
+def test_the_seed_decides_the_slice(batch):
+    again = WaveFeaturizer(CONFIG)
+    np.testing.assert_array_equal(again(raw_batch(), SEED).mel, batch.mel)
+    other = again(raw_batch(), SEED + 1)
+    assert np.abs(other.mel.numpy() - batch.mel.numpy()).max() > 0.1
+    assert np.abs(other.noise.numpy() - batch.noise.numpy()).max() > 0.1
+
+
+def test_critics_learn_and_are_heard_only_when_they_are_asked(batch):
+    step = make_step()
+    before = step.arrays()["weights"]
+    size = sum(int(np.prod(v.shape)) for v in step.model.vocoder.trainable_variables)
+    alone = step(batch, tf.constant(1e-3), False)
+    after = step.arrays()["weights"]
+    assert "judging" not in alone
+    assert np.abs(after[:size] - before[:size]).max() > 1e-4
+    assert np.abs(after[size:] - before[size:]).max() < 1e-5  # decay only
+    judged = step(batch, tf.constant(1e-3), True)
+    assert float(judged["judging"]) > 0
+    assert float(judged["fooling"]) > 0
+    assert np.abs(step.arrays()["weights"][size:] - after[size:]).max() > 1e-4
+    assert step.traces == 2
+
+
+def test_training_lowers_the_loss_and_the_critics_tell_the_two_apart(batch):
+    step = make_step(lr=2e-3)
+    losses = [step(batch, tf.constant(2e-3), number >= 20) for number in range(60)]
+    assert float(losses[19]["loss"]) < 0.8 * float(losses[0]["loss"])
+    assert float(losses[-1]["judging"]) < 0.9 * float(losses[20]["judging"])
+
+
+def test_parts_of_a_batch_give_what_the_whole_gives(batch):
+    whole, parts = make_step(), make_step(grad_accum=2)
+    for _ in range(3):
+        one = whole(batch, tf.constant(1e-3), True)
+        other = parts(batch, tf.constant(1e-3), True)
+    for name in ("loss", "spectrum", "mel", "pitch", "fooling", "judging"):
+        assert float(other[name]) == pytest.approx(float(one[name]), rel=1e-4), name
+
+
+def test_a_vocoder_is_read_out_of_what_was_trained_with_critics(batch):
+    step = make_step()
+    step(batch, tf.constant(1e-3), False)
+    fresh = JudgedVocoder(CONFIG.vocoder, AUDIO)
+    fresh.create_variables()
+    load_vocoder(fresh.vocoder, step.arrays())
+    with step.averaged():
+        np.testing.assert_allclose(
+            fresh.vocoder(batch.mel, batch.noise)[0], step.model.vocoder(batch.mel, batch.noise)[0], atol=1e-5
+        )

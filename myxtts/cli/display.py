@@ -18,7 +18,7 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
-from myxtts.training.metrics import Event, Metrics, Notice, Primed, Resized, Sample, Summary, Validation
+from myxtts.training.metrics import Event, Examined, Metrics, Notice, Primed, Resized, Sample, Summary, Validation
 
 
 def clock_text(seconds: float) -> str:
@@ -38,6 +38,9 @@ def event_line(event: Event) -> str:
         return f"{event.text} (step {event.step})"
     if isinstance(event, Sample):
         return f"🔊 Sample audio of step {event.step}: {event.folder}"
+    if isinstance(event, Examined):
+        scores = " ".join(f"{name} {value:.3f}" for name, value in event.scores.items())
+        return f"🎓 Evaluation at step {event.step} | {scores}"
     if isinstance(event, Summary):
         return "\n".join(("📊 Performance so far", *summary_lines(event)))
     losses = " ".join(f"{name} {value:.3f}" for name, value in event.losses.items())

@@ -228,6 +228,7 @@ def _add_train(commands: argparse._SubParsersAction) -> None:
         ("val", "validations", 500),
         ("save", "checkpoints", 500),
         ("sample", "sample audio", "1000, 0: none"),
+        ("eval", "scores of held-out sentences, as `evaluate` gives them", "0: none"),
     ):
         _setting(run, f"--{name}-every", f"training.{name}_every", int, words.format(what, default), metavar="N")
     _setting(run, "--keep", "training.keep", int, "checkpoints to keep besides the best (default 3)", metavar="N")
@@ -303,6 +304,32 @@ def _add_synthesize(commands: argparse._SubParsersAction) -> None:
     words = speak.add_mutually_exclusive_group()
     words.add_argument("--text", help="what to say")
     words.add_argument("--text-file", metavar="FILE", help="one sentence a line; -o is then a folder")
+    _voice_settings(speak)
+    speak.add_argument("-o", "--output", required=True, metavar="PATH", help="WAV file, or a folder with --text-file")
+
+
+def _add_evaluate(commands: argparse._SubParsersAction) -> None:
+    evaluate = commands.add_parser(
+        "evaluate",
+        help="score a checkpoint",
+        description=(
+            "Score a speech model by sentences it speaks (--checkpoint), or a vocoder by recordings it copies (--copy)."
+        ),
+    )
+    what = evaluate.add_mutually_exclusive_group(required=True)
+    what.add_argument("--checkpoint", metavar="DIR", help="run folder of a speech model, or one checkpoint of it")
+    what.add_argument("--copy", metavar="DIR", help="folder of recordings for the vocoder to copy")
+    evaluate.add_argument("--text-file", metavar="FILE", help="one sentence a line (default: 50 English ones)")
+    evaluate.add_argument("--like", metavar="DIR", help="recordings of the voice that the speech should be like")
+    evaluate.add_argument("--clips", type=int, default=32, metavar="N", help="most recordings to copy (default 32)")
+    evaluate.add_argument(
+        "-o", "--output", metavar="DIR", help="folder that keeps what was spoken (default: none is kept)"
+    )
+    evaluate.add_argument("--json", action="store_true", help="print one JSON document and nothing else")
+    _voice_settings(evaluate)
+
+
+def _voice_settings(speak: argparse.ArgumentParser) -> None:
     voice = speak.add_mutually_exclusive_group()
     voice.add_argument(
         "--reference",
@@ -316,10 +343,7 @@ def _add_synthesize(commands: argparse._SubParsersAction) -> None:
     speak.add_argument("--speed", type=_speed, default=1.0, metavar="X", help="1.2 speaks a fifth faster (default 1)")
     speak.add_argument("--pitch", type=_pitch, default=1.0, metavar="X", help="1.2 speaks a fifth higher (default 1)")
     speak.add_argument(
-        "--steps",
-        type=_steps,
-        metavar="N",
-        help="steps in which a refiner draws the grain; 0: none (default 4)",
+        "--steps", type=_steps, metavar="N", help="steps in which a refiner draws the grain; 0: none (default 4)"
     )
     speak.add_argument(
         "--vocoder",
@@ -327,7 +351,6 @@ def _add_synthesize(commands: argparse._SubParsersAction) -> None:
         metavar="DIR",
         help=f"run folder of `train --target vocoder`, or {GRIFFIN_LIM} (default)",
     )
-    speak.add_argument("-o", "--output", required=True, metavar="PATH", help="WAV file, or a folder with --text-file")
 
 
 def _add_demo(commands: argparse._SubParsersAction) -> None:
@@ -360,6 +383,7 @@ def make_parser() -> argparse.ArgumentParser:
     _add_profile(commands)
     _add_runs(commands)
     _add_synthesize(commands)
+    _add_evaluate(commands)
     _add_demo(commands)
     return parser
 

@@ -4,52 +4,70 @@ import argparse
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from myxtts.cli.parser import GRIFFIN_LIM
 from myxtts.cli.settings import make_folder
 from myxtts.errors import UsageError
 
+if TYPE_CHECKING:
+    from myxtts.inference.synthesizer import Synthesizer
+    from myxtts.models.voicebox import Manner
+
 
 def run(options: argparse.Namespace) -> int:
     """Checks everything that can be checked without TensorFlow, then speaks."""
-    output, checkpoint = Path(options.output), Path(options.checkpoint)
-    texts = _texts(options)
-    references = [Path(name) for name in options.reference]
+    output = Path(options.output)
+    texts = read_texts(options)
+    references = require_recordings(options.reference)
     if options.text_file:
         make_folder(output, "with --text-file, -o is a folder")
         targets = [output / f"{number:04d}.wav" for number in range(1, len(texts) + 1)]
     else:
         _check_target(output)
         targets = [output]
-    for path in references:
-        if not path.is_file():
-            raise UsageError(f"no such recording: {path}")
-
-    from myxtts.training.checkpoint import find_checkpoint
-
-    find_checkpoint(checkpoint)
-    vocoder = None if options.vocoder == GRIFFIN_LIM else find_checkpoint(Path(options.vocoder))
-
-    from myxtts.devices import import_tensorflow
-
-    import_tensorflow()
+    synthesizer, manner = load_synthesizer(options)
     from myxtts.audio.wav import write_wave
-    from myxtts.inference.synthesizer import Synthesizer
-    from myxtts.models.voicebox import Manner
 
-    synthesizer = Synthesizer(checkpoint, vocoder)
     voice = synthesizer.voice(references, options.speaker)
-    if options.steps is not None and not synthesizer.config.model.refiner_blocks:
-        raise UsageError(f"{checkpoint} has no refiner (model.refiner_blocks is 0); leave --steps out")
-    steps = Manner.steps if options.steps is None else options.steps
-    manner = Manner(options.speed, options.pitch, steps)
     for text, target in zip(texts, targets, strict=True):
         write_wave(target, synthesizer.speak(text, voice, options.language, manner), synthesizer.sample_rate)
         print(target)
     return 0
 
 
-def _texts(options: argparse.Namespace) -> list[str]:
+def load_synthesizer(options: argparse.Namespace) -> "tuple[Synthesizer, Manner]":
+    """The speech model with its vocoder, and the manner to speak in."""
+    from myxtts.training.checkpoint import find_checkpoint
+
+    checkpoint = find_checkpoint(Path(options.checkpoint))
+    vocoder = None if options.vocoder == GRIFFIN_LIM else find_checkpoint(Path(options.vocoder))
+    from myxtts.devices import import_tensorflow
+
+    import_tensorflow()
+    from myxtts.inference.synthesizer import Synthesizer
+    from myxtts.models.voicebox import Manner
+
+    synthesizer = Synthesizer(checkpoint, vocoder)
+    if options.steps is not None and not synthesizer.config.model.refiner_blocks:
+        raise UsageError(f"{checkpoint} has no refiner (model.refiner_blocks is 0); leave --steps out")
+    steps = Manner.steps if options.steps is None else options.steps
+    return synthesizer, Manner(options.speed, options.pitch, steps)
+
+
+def require_recordings(names: list[str]) -> list[Path]:
+    """The references as paths.
+
+    Raises:
+        UsageError: one is no file.
+    """
+    for name in names:
+        if not Path(name).is_file():
+            raise UsageError(f"no such recording: {name}")
+    return [Path(name) for name in names]
+
+
+def read_texts(options: argparse.Namespace) -> list[str]:
     """The texts to speak, none of them empty."""
     if options.text_file:
         try:

@@ -24,6 +24,7 @@ from myxtts.config.load import SAVED, build, flatten, save
 from myxtts.data.cache import require_clips
 from myxtts.devices import plan_devices, select_gpus
 from myxtts.errors import RunError, UsageError
+from myxtts.scoring.scores import require_measures
 from myxtts.training.checkpoint import find_checkpoint, list_checkpoints, refuse_if_in_use
 
 AUTO_STEPS = 24  # that `--auto` measures
@@ -57,6 +58,8 @@ def run(options: argparse.Namespace) -> int:
             raise UsageError(f"{folder} is a file; choose another --checkpoint-dir")
     refuse_if_in_use(run_folder)
     select_gpus(config.data)
+    if config.training.eval_every:
+        require_measures("--eval-every")
     console = Console()
 
     def say(*lines: str) -> None:

@@ -238,6 +238,7 @@ class TrainingConfig:
     log_every: int = 25
     val_every: int = 500
     sample_every: int = 1000  # 0: never
+    eval_every: int = 0  # 0: never
     save_every: int = 500
     keep: int = 3  # checkpoints kept besides the best
 
@@ -253,7 +254,7 @@ class TrainingConfig:
         )
         for name in ("epochs", "max_minutes", "warmup_steps", "flat_start_sweeps", "guide_steps", "early_stop",
                      "critics_after", "fooling_loss", "different_loss",
-                     "sample_every"):  # fmt: skip
+                     "sample_every", "eval_every"):  # fmt: skip
             _require(getattr(self, name) >= 0, f"training.{name} is {getattr(self, name)}; it cannot be negative")
         for name in (
             "lr",

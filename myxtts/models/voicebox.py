@@ -71,16 +71,22 @@ class WaveMaker:
         audio: the mel definition.
         device: where the vocoder lies.
         turn: as of `Voicebox`.
+        iterations: of Griffin-Lim.
     """
 
     def __init__(
-        self, vocoder: Vocoder | None, audio: AudioConfig, device: str, turn: AbstractContextManager | None = None
+        self,
+        vocoder: Vocoder | None,
+        audio: AudioConfig,
+        device: str,
+        turn: AbstractContextManager | None = None,
+        iterations: int = 32,
     ):
         self.device, self._turn = device, turn or nullcontext()
 
         def make(mel: tf.Tensor) -> tf.Tensor:
             if vocoder is None:
-                return griffin_lim(mel, audio)
+                return griffin_lim(mel, audio, iterations)
             noise = tf.random.stateless_normal([1, (tf.shape(mel)[1] - 1) * audio.hop_samples], [0, 0], alg="philox")
             return vocoder(mel, noise)[0]
 

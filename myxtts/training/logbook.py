@@ -17,7 +17,7 @@ import tensorflow as tf
 
 from myxtts.audio.picture import colour
 from myxtts.errors import RunError
-from myxtts.training.metrics import Event, Metrics, Notice, Primed, Resized, Sample, Summary, Validation
+from myxtts.training.metrics import Event, Examined, Metrics, Notice, Primed, Resized, Sample, Summary, Validation
 
 
 class Logbook:
@@ -90,6 +90,16 @@ class Logbook:
 
         self._on_board(sample.step, draw)
         self._show(sample)
+
+    def record_examination(self, examined: Examined) -> None:
+        self._write({"kind": "evaluation", **dataclasses.asdict(examined)})
+
+        def draw() -> None:
+            for name, value in examined.scores.items():
+                tf.summary.scalar(f"evaluation/{name}", value)
+
+        self._on_board(examined.step, draw)
+        self._show(examined)
 
     def record_event(self, event: Primed | Resized | Notice | Summary) -> None:
         self._write({"kind": type(event).__name__.lower(), **dataclasses.asdict(event)})

@@ -80,6 +80,15 @@ class Sample:
 
 
 @dataclass(frozen=True)
+class Examined:
+    """How what the averaged weights said was scored."""
+
+    step: int
+    folder: str
+    scores: dict[str, float]
+
+
+@dataclass(frozen=True)
 class Summary:
     """How the run went, for the report at its end."""
 
@@ -95,4 +104,4 @@ class Summary:
     skipped: int
 
 
-Event = Metrics | Validation | Primed | Resized | Notice | Sample | Summary
+Event = Metrics | Validation | Primed | Resized | Notice | Sample | Examined | Summary

@@ -5,8 +5,9 @@ Out: WAV files in `RUN/samples/step-…/`, and the waves for TensorBoard.
 """
 
 import functools
+import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -14,8 +15,9 @@ import tensorflow as tf
 
 from myxtts.audio.wav import write_wave
 from myxtts.errors import RunError, UsageError
+from myxtts.scoring.scores import SpokenClip, score
 from myxtts.training.aside import Aside
-from myxtts.training.metrics import Event, Notice, Sample
+from myxtts.training.metrics import Event, Examined, Notice, Sample
 
 
 @dataclass(frozen=True)
@@ -23,8 +25,10 @@ class Speaker:
     """A model of its own with a few sentences to say."""
 
     texts: list[str]
+    languages: list[str]
     load: Callable[[np.ndarray], None]  # takes averaged weights
     say: Callable[[int], np.ndarray]  # a sentence by its number: float32 [samples]
+    recordings: list[np.ndarray] = field(default_factory=list)  # what a vocoder copies
 
 
 class Sampler:
@@ -35,6 +39,8 @@ class Sampler:
         rate: of the samples.
         run: the run folder.
     """
+
+    FOLDER, WHAT = "samples", "sample audio"
 
     def __init__(self, make_speaker: Callable[[], Speaker], rate: int, run: Path):
         self._make_speaker, self._rate, self._run = make_speaker, rate, run
@@ -49,22 +55,22 @@ class Sampler:
     def begin(self, step: int, average: tf.Variable, aside: Aside[Event]) -> None:
         """Has the sentences spoken beside the loop, unless the ones before are still being spoken."""
         if self._speaking:
-            aside.do(lambda: Notice(step, "⚠️ no sample audio: the last one is still being spoken"))
+            aside.do(lambda: Notice(step, f"⚠️ no {self.WHAT}: the last one is still being spoken"))
             return
         self._speaking = True
         aside.do(functools.partial(self._speak_all, step, average.numpy().copy()))
 
-    def _speak_all(self, step: int, average: np.ndarray) -> Sample | Notice:
+    def _speak_all(self, step: int, average: np.ndarray) -> Sample | Examined | Notice:
         try:
             return self.speak(step, average)
         finally:
             self._speaking = False
 
-    def speak(self, step: int, average: np.ndarray) -> Sample | Notice:
+    def speak(self, step: int, average: np.ndarray) -> Sample | Examined | Notice:
         """Speaks every sentence with these averaged weights."""
         speaker = self._speaker = self._speaker or self._make_speaker()
         speaker.load(average)
-        folder = self._run / "samples" / f"step-{step:08d}"
+        folder = self._run / self.FOLDER / f"step-{step:08d}"
         waves = []
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -75,6 +81,36 @@ class Sampler:
                 waves.append(wave)
             lines = "".join(f"{number}.wav {text}\n" for number, text in enumerate(speaker.texts, 1))
             (folder / "sentences.txt").write_text(lines, encoding="utf-8")
+            return self._report(step, speaker, folder, waves)
         except (OSError, UsageError, RunError) as error:
-            return Notice(step, f"⚠️ no sample audio: {error}")
+            return Notice(step, f"⚠️ no {self.WHAT}: {error}")
+
+    def _report(self, step: int, speaker: Speaker, folder: Path, waves: list[np.ndarray]) -> Sample | Examined | Notice:
         return Sample(step, str(folder), self._rate, waves)
+
+
+class Examiner(Sampler):
+    """Speaks more sentences and has them scored."""
+
+    FOLDER, WHAT = "evaluations", "evaluation"
+
+    def _report(self, step: int, speaker: Speaker, folder: Path, waves: list[np.ndarray]) -> Sample | Examined | Notice:
+        recordings = []
+        for number, wave in enumerate(speaker.recordings, 1):
+            recordings.append(folder.parent / f"recording-{number}.wav")
+            write_wave(recordings[-1], wave, self._rate)
+        clips = [
+            SpokenClip(
+                folder / f"{number + 1}.wav",
+                "" if recordings else speaker.texts[number],
+                speaker.languages[number],
+                recordings[number] if recordings else None,
+            )
+            for number in range(len(waves))
+            if speaker.languages[number] == speaker.languages[0]  # a recogniser listens in one language
+        ]
+        scores = score(clips)
+        if not scores.means:
+            return Notice(step, f"⚠️ no evaluation: {'; '.join(scores.missing.values())}")
+        (folder / "scores.json").write_text(json.dumps(scores.clips, ensure_ascii=False), encoding="utf-8")
+        return Examined(step, str(folder), scores.means)

@@ -13,6 +13,7 @@ from myxtts.data.pack import Pack
 from myxtts.text.tokenizer import Tokenizer
 
 SAMPLES = 2  # sentences that are spoken while a run goes on
+EXAMINED = 16  # sentences that are spoken to be scored
 
 
 def make_sets(
@@ -55,6 +56,8 @@ def collect_voices(dataset: HostDataset) -> dict[str, np.ndarray]:
     return voices
 
 
-def sample_places(dataset: HostDataset) -> list[int]:
+def sample_places(dataset: HostDataset, count: int) -> list[int]:
     """A few clips of middling length to be spoken, as places in the dataset."""
-    return np.argsort(dataset.frames, kind="stable")[len(dataset.frames) // 2 :][:SAMPLES].tolist()
+    half = len(dataset.frames) // 2
+    first = min(half, max(0, len(dataset.frames) - count))
+    return np.argsort(dataset.frames, kind="stable")[first:][:count].tolist()

@@ -59,9 +59,9 @@ class Target(Protocol):
         """The first clip of a batch as it is and as the model makes it."""
 
     def make_speaker(
-        self, dataset: HostDataset, voices: dict[str, np.ndarray], device: str, turn: AbstractContextManager
+        self, dataset: HostDataset, voices: dict[str, np.ndarray], device: str, turn: AbstractContextManager, count: int
     ) -> Speaker:
-        """What speaks samples of that dataset."""
+        """What speaks so many samples of that dataset."""
 
 
 class SpeechTarget:
@@ -109,9 +109,9 @@ class SpeechTarget:
         return Pictures(batch.mel[0, :frames].numpy(), spoken, output.path[0, :tokens, : frames // step].numpy())
 
     def make_speaker(
-        self, dataset: HostDataset, voices: dict[str, np.ndarray], device: str, turn: AbstractContextManager
+        self, dataset: HostDataset, voices: dict[str, np.ndarray], device: str, turn: AbstractContextManager, count: int
     ) -> Speaker:
-        places = sample_places(dataset)
+        places = sample_places(dataset, count)
         clips = [dataset.pack[int(dataset.clips[place])] for place in places]
         # A speaker without a voice of its own borrows the first one.
         references = [voices.get(clip.speaker, next(iter(voices.values()))) for clip in clips]
@@ -125,7 +125,8 @@ class SpeechTarget:
         def say(number: int) -> np.ndarray:
             return maker.wave(box.mel(tokens[number], box.voice(references[number])))
 
-        return Speaker([clip.text for clip in clips], functools.partial(_load, model, device, turn), say)
+        texts, languages = [clip.text for clip in clips], [clip.language for clip in clips]
+        return Speaker(texts, languages, functools.partial(_load, model, device, turn), say)
 
 
 class VocoderTarget:
@@ -153,22 +154,24 @@ class VocoderTarget:
         return Pictures(batch.mel[0].numpy(), log_mel(output[:1], self._config.audio)[0].numpy(), None)
 
     def make_speaker(
-        self, dataset: HostDataset, voices: dict[str, np.ndarray], device: str, turn: AbstractContextManager
+        self, dataset: HostDataset, voices: dict[str, np.ndarray], device: str, turn: AbstractContextManager, count: int
     ) -> Speaker:
         audio = self._config.audio
-        clips = [int(dataset.clips[place]) for place in sample_places(dataset)]
-        mels = [reference_mel(dataset.pack.wave(clip).astype(np.float32) / 32768.0, audio, 1) for clip in clips]
+        numbers = [int(dataset.clips[place]) for place in sample_places(dataset, count)]
+        recordings = [dataset.pack.wave(number).astype(np.float32) / 32768.0 for number in numbers]
+        mels = [reference_mel(wave, audio, 1) for wave in recordings]
         with turn, tf.device(device):
             model = Vocoder(self._config.vocoder, audio)
             model.create_variables()
         maker = WaveMaker(model, audio, device, turn)
-        texts = [dataset.pack[clip].text for clip in clips]
+        clips = [dataset.pack[number] for number in numbers]
+        texts, languages = [clip.text for clip in clips], [clip.language for clip in clips]
 
         def load(average: np.ndarray) -> None:
             with turn, tf.device(device):
                 load_vocoder(model, {"average": average})
 
-        return Speaker(texts, load, lambda number: maker.wave(mels[number]))
+        return Speaker(texts, languages, load, lambda number: maker.wave(mels[number]), recordings)
 
 
 def _load(model: XTTS, device: str, turn: AbstractContextManager, average: np.ndarray) -> None:

@@ -30,13 +30,13 @@ from myxtts.training.aside import Aside
 from myxtts.training.bad_steps import BadSteps
 from myxtts.training.checkpoint import Checkpoint, find_checkpoint, locked_run, read_checkpoint
 from myxtts.training.logbook import Logbook
-from myxtts.training.metrics import Event, Metrics, Notice, Primed, Resized, Sample, Summary
+from myxtts.training.metrics import Event, Examined, Metrics, Notice, Primed, Resized, Sample, Summary
 from myxtts.training.optimizer import learning_rate
 from myxtts.training.pace import Pace
 from myxtts.training.parallel import ParallelStep
-from myxtts.training.sampler import Sampler
+from myxtts.training.sampler import Examiner, Sampler
 from myxtts.training.saver import Saver
-from myxtts.training.sets import collect_voices, make_sets
+from myxtts.training.sets import EXAMINED, SAMPLES, collect_voices, make_sets
 from myxtts.training.state import RunState
 from myxtts.training.step import EvaluateStep, TrainStep
 from myxtts.training.target import SHAPED_BY, make_target
@@ -206,8 +206,10 @@ class XTTSTrainer:
         ):
             logbook.record_run(self.state.step, self._about())
             saver = Saver(run, config.keep, aside, self.state.step, validates=self.val_set is not None)
-            sampler = self._make_sampler(run)
-            if sampler:
+            wanted = ((Sampler, config.sample_every, SAMPLES), (Examiner, config.eval_every, EXAMINED))
+            made = [(every, self._make_sampler(kind, every, count, run)) for kind, every, count in wanted]
+            samplers = [(every, sampler) for every, sampler in made if sampler]
+            for _, sampler in samplers:
                 aside.do(sampler.warm_up)
             if self.devices.pipeline == "split":
                 seconds = feed.wait_until_primed(self.config.data.model_start_delay)
@@ -238,8 +240,9 @@ class XTTSTrainer:
                 last = complete or stop.is_set() or self._patience_is_over()
                 if self.state.step % config.save_every == 0 or improved or last:
                     saver.save(self._checkpoint(pace))
-                if sampler and self.state.step % config.sample_every == 0:
-                    sampler.begin(self.state.step, self.step.average, aside)
+                for every, sampler in samplers:
+                    if self.state.step % every == 0:
+                        sampler.begin(self.state.step, self.step.average, aside)
                 self._tell(logbook, aside.take_reports())
                 if report.is_set():
                     report.clear()
@@ -337,6 +340,8 @@ class XTTSTrainer:
         for event in (*notices, *reports):
             if isinstance(event, Sample):
                 logbook.record_sample(event)
+            elif isinstance(event, Examined):
+                logbook.record_examination(event)
             elif isinstance(event, Notice):
                 logbook.record_event(event)
 
@@ -428,14 +433,13 @@ class XTTSTrainer:
         )
         return Checkpoint(self.config, self.tokenizer, self.step.arrays(), self.voices, state)
 
-    def _make_sampler(self, run: Path) -> Sampler | None:
-        every = self.config.training.sample_every
+    def _make_sampler(self, kind: type[Sampler], every: int, count: int, run: Path) -> Sampler | None:
         if not every or self.config.training.max_steps // every == self.state.step // every:
             return None
         device = self.devices.data_device if self.devices.two_devices else HOST
         spoken = self.val_set or self.train_set
-        make_speaker = functools.partial(self.target.make_speaker, spoken, self.voices, device, self._turn)
-        return Sampler(make_speaker, self.config.audio.sample_rate, run)
+        make_speaker = functools.partial(self.target.make_speaker, spoken, self.voices, device, self._turn, count)
+        return kind(make_speaker, self.config.audio.sample_rate, run)
 
 
 def _refuse_other_model(config: XTTSConfig, saved: XTTSConfig, path: Path | None) -> None:

@@ -35,7 +35,7 @@ def lines_of(run, kind: str) -> list[dict]:
     return [line for line in lines if line["kind"] == kind]
 
 
-def test_the_command_trains_validates_samples_and_calls_the_critics_when_it_is_told(run):
+def test_the_command_trains_and_calls_the_critics_when_told(run):
     judging = {line["step"]: line["losses"].get("judging") for line in lines_of(run, "train")}
     assert judging[2] is judging[4] is judging[6] is None
     assert judging[8] > 0

@@ -1,0 +1,127 @@
+"""`myxtts evaluate`."""
+
+import argparse
+import dataclasses
+import json
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from myxtts.cli.parser import GRIFFIN_LIM
+from myxtts.cli.settings import make_folder
+from myxtts.cli.synthesize import load_synthesizer, read_texts, require_recordings
+from myxtts.config.config import AudioConfig
+from myxtts.devices import import_tensorflow
+from myxtts.errors import UsageError
+from myxtts.scoring.scores import MEASURES
+
+SENTENCES, SEED = 50, 20  # of our own, where none are given; the seed is used nowhere else
+SOUNDS = (".wav", ".flac", ".ogg", ".mp3")
+LABELS = {
+    "cer": "character errors", "wer": "word errors", "similarity": "voice likeness", "dnsmos": "DNSMOS (1–5)",
+    "pesq": "PESQ (1–4.6)", "stoi": "STOI (0–1)", "mel": "mel distance",
+}  # fmt: skip
+
+
+def run(options: argparse.Namespace) -> int:
+    """Speaks or copies, has it scored, prints a table or JSON."""
+    if options.clips < 1:
+        raise UsageError(f"--clips is {options.clips}; it must be positive")
+    with _folder(options.output) as folder:
+        found = _copy(options, folder) if options.copy else [_speak(options, folder)]
+    if options.json:
+        print(json.dumps([_document(one) for one in found]))
+    else:
+        _print_table(found)
+    missing = {name for one in found for name in one.scores.missing}
+    return 1 if not any(one.scores.means for one in found) and missing else 0
+
+
+@contextmanager
+def _folder(output: str | None) -> Iterator[Path]:
+    if output is None:
+        with tempfile.TemporaryDirectory() as home:
+            yield Path(home)
+    else:
+        make_folder(Path(output), "choose another -o")
+        yield Path(output)
+
+
+def _speak(options: argparse.Namespace, folder: Path) -> Any:
+    texts = read_texts(options) if options.text_file else None
+    like = find_recordings(Path(options.like)) if options.like else []
+    references = require_recordings(options.reference)
+    synthesizer, manner = load_synthesizer(options)
+    from myxtts.inference.evaluation import evaluate_speech
+
+    language = options.language or synthesizer.tokenizer.languages[0]
+    if texts is None:
+        if language != "en":
+            raise UsageError(f"there are no sentences of our own in {language}; give --text-file")
+        from myxtts.demo.sentences import make_sentences
+
+        texts = make_sentences(SENTENCES * 6, SEED)[-SENTENCES:]
+    voice = synthesizer.voice(references, options.speaker)
+    return evaluate_speech(synthesizer, texts, voice, language, manner, folder, like)
+
+
+def _copy(options: argparse.Namespace, folder: Path) -> list[Any]:
+    for flag in ("text_file", "like", "speaker", "language", "steps"):
+        if getattr(options, flag) is not None:
+            raise UsageError(f"--{flag.replace('_', '-')} goes with --checkpoint, not with --copy")
+    recordings = find_recordings(Path(options.copy))[: options.clips]
+    from myxtts.training.checkpoint import find_checkpoint, read_checkpoint
+
+    path = None if options.vocoder == GRIFFIN_LIM else find_checkpoint(Path(options.vocoder))
+    import_tensorflow()
+    from myxtts.devices import plan_devices
+    from myxtts.inference.evaluation import ITERATIONS, evaluate_copies
+    from myxtts.inference.synthesizer import read_vocoder
+    from myxtts.models.voicebox import WaveMaker
+
+    audio = read_checkpoint(path).config.audio if path else AudioConfig()
+    device = plan_devices().model_device
+    makers = {f"{GRIFFIN_LIM}-{ITERATIONS}": WaveMaker(None, audio, device, iterations=ITERATIONS)}
+    if path:
+        makers["vocoder"] = WaveMaker(read_vocoder(path, audio, device), audio, device)
+    return evaluate_copies(makers, recordings, audio, folder)
+
+
+def find_recordings(folder: Path) -> list[Path]:
+    """The sound files in a folder and below it.
+
+    Raises:
+        UsageError: there are none.
+    """
+    found = sorted(path for path in folder.rglob("*") if path.suffix.lower() in SOUNDS)
+    if not found:
+        raise UsageError(f"{folder} holds no recordings ({', '.join(SOUNDS)})")
+    return found
+
+
+def _document(found: Any) -> dict[str, Any]:
+    return {"system": found.system, "times_real_time": found.times_real_time, **dataclasses.asdict(found.scores)}
+
+
+def _print_table(found: list[Any]) -> None:
+    console, table = Console(), Table(title=f"{len(found[0].scores.clips)} clips")
+    measures = [name for name in MEASURES if any(name in one.scores.means for one in found)]
+    for column in ("system", *(LABELS[name] for name in measures), "× real time"):
+        table.add_column(column, justify="left" if column == "system" else "right")
+    for one in found:
+        values = [_cell(name, one.scores.means.get(name)) for name in measures]
+        table.add_row(one.system, *values, f"{one.times_real_time:.0f}" if one.times_real_time else "")
+    console.print(table)
+    for name, reason in {name: why for one in found for name, why in one.scores.missing.items()}.items():
+        console.print(f"⚠️ {LABELS[name]}: not measured; {reason}", highlight=False, markup=False, soft_wrap=True)
+
+
+def _cell(name: str, value: float | None) -> str:
+    if value is None:
+        return ""
+    return f"{value:.1%}" if name in ("cer", "wer") else f"{value:.3f}"

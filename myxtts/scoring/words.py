@@ -1,0 +1,38 @@
+"""How much of what was to be said was understood.
+
+In: what was to be said and what a recogniser heard.
+Out: edits and the number of characters or words they are counted against.
+"""
+
+from collections.abc import Sequence
+
+from myxtts.errors import UsageError
+from myxtts.text.normalize import normalize
+
+
+def plain(text: str, language: str) -> str:
+    """Letters and digits in lower case, single spaces; numbers and abbreviations as they are spoken."""
+    try:
+        spoken = normalize(text, language)
+    except UsageError:  # a recogniser may hear a number that is beyond words
+        spoken = text
+    return " ".join("".join(c if c.isalnum() else " " for c in spoken.lower()).split())
+
+
+def count_edits(wanted: Sequence, heard: Sequence) -> int:
+    """The fewest insertions, deletions and replacements that make one out of the other."""
+    row = list(range(len(heard) + 1))
+    for number, one in enumerate(wanted, 1):
+        before, row[0] = row[0], number
+        for place, other in enumerate(heard, 1):
+            before, row[place] = row[place], min(row[place] + 1, row[place - 1] + 1, before + (one != other))
+    return row[-1]
+
+
+def count_errors(wanted: str, heard: str, language: str) -> dict[str, tuple[float, float]]:
+    """Edits and lengths for `cer` and `wer`."""
+    one, other = plain(wanted, language), plain(heard, language)
+    return {
+        "cer": (count_edits(one, other), max(1, len(one))),
+        "wer": (count_edits(one.split(), other.split()), max(1, len(one.split()))),
+    }

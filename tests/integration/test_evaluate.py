@@ -1,0 +1,79 @@
+"""`evaluate` and `--eval-every`, with a stand-in for the Python that has the measuring packages."""
+
+import json
+import sys
+
+import pytest
+
+from myxtts.scoring.scores import PYTHON
+
+LISTENER = f"""#!{sys.executable}
+import json, sys
+job = json.load(sys.stdin)
+clip = {{"dnsmos": 3.0}}
+if "cer" in job["measures"]: clip["heard"] = "good day"
+if "similarity" in job["measures"]: clip["similarity"] = 0.5
+if "pesq" in job["measures"]: clip |= {{"pesq": 2.5, "stoi": 0.9}}
+print(json.dumps({{"clips": [clip] * len(job["clips"]), "missing": {{}}}}))
+"""
+
+
+@pytest.fixture(autouse=True)
+def listener(tmp_path, monkeypatch):
+    path = tmp_path / "listener"
+    path.write_text(LISTENER)
+    path.chmod(0o755)
+    monkeypatch.setenv(PYTHON, str(path))
+
+
+def test_sentences_are_spoken_scored_and_kept(trained, corpus, run_myxtts, tmp_path):
+    lines = tmp_path / "lines.txt"
+    lines.write_text("Good day.\nGood way.\n")
+    words = ["evaluate", "--checkpoint", trained, "--text-file", lines, "--like", corpus, "-o", tmp_path / "kept"]
+    result = run_myxtts(*words, "--json")
+    assert result.returncode == 0, result.stderr
+    (found,) = json.loads(result.stdout)
+    assert found["means"] == {"cer": pytest.approx(1 / 16), "wer": 0.25, "similarity": 0.5, "dnsmos": 3.0}
+    assert found["times_real_time"] > 0
+    assert sorted(path.name for path in (tmp_path / "kept").iterdir()) == ["0001.wav", "0002.wav"]
+    table = run_myxtts(*words)
+    assert "character errors" in table.stdout
+    assert "6.2%" in table.stdout
+
+
+def test_recordings_are_copied_and_scored_beside_griffin_lim(corpus, run_myxtts, tmp_path):
+    result = run_myxtts("evaluate", "--copy", corpus / "wavs", "--clips", "2", "-o", tmp_path / "copies", "--json")
+    assert result.returncode == 0, result.stderr
+    recordings, copies = json.loads(result.stdout)
+    assert (recordings["system"], copies["system"]) == ("recordings", "griffin-lim-60")
+    assert copies["means"]["pesq"] == 2.5
+    assert 0 < copies["means"]["mel"] < 1
+    assert len(list((tmp_path / "copies" / "griffin-lim-60").iterdir())) == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--copy", "nowhere"], "nowhere holds no recordings"),
+        (["--checkpoint", "nowhere"], "no such checkpoint"),
+        (["--copy", ".", "--like", "."], "--like goes with --checkpoint"),
+        (["--copy", ".", "--clips", "0"], "--clips is 0"),
+        ([], "one of the arguments --checkpoint --copy is required"),
+    ],
+)
+def test_wrong_usage_is_one_line(run_myxtts, words, message):
+    result = run_myxtts("evaluate", *words)
+    assert result.returncode == 2
+    assert message in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_training_evaluates_beside_the_loop_when_asked(make_trainer, tmp_path):
+    seen = []
+    make_trainer(max_steps=4, eval_every=2, sample_every=0, val_every=100, save_every=100).train(seen.append)
+    lines = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    scores = [line for line in lines if line["kind"] == "evaluation"]
+    notices = [line for line in lines if line["kind"] == "notice"]
+    assert scores or notices
+    assert scores[-1]["scores"]["dnsmos"] == 3.0
+    assert len(list((tmp_path / "run" / "evaluations").glob("*/scores.json"))) == len(scores)

@@ -36,6 +36,7 @@ from myxtts.pipeline.feed import Feed  # noqa: E402
 from myxtts.training.step import TrainStep  # noqa: E402
 
 ROWS, FRAMES, TOKENS = 2, 192, 48
+REFERENCE = CONFIG.model.reference_frames * CONFIG.audio.hop_samples
 WARM = 4  # batches of a run that are not counted: the buffer fills
 LIMIT, JITTER_LIMIT, VARIATION = 1.05, 1.15, 0.20
 SLACK = 1.02  # "not slower" on a machine that is not quiet
@@ -53,7 +54,8 @@ class Repeated:
             tf.fill([ROWS], samples - 1),
             tf.constant(rng.integers(3, 60, (ROWS, TOKENS)), tf.int32),
             tf.fill([ROWS], TOKENS),
-            tf.zeros([ROWS], tf.int32),
+            tf.constant(rng.integers(-9000, 9000, (ROWS, REFERENCE)).astype(np.int16)),
+            tf.fill([ROWS], REFERENCE),
             tf.ones([ROWS]),
         )
 

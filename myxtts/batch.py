@@ -12,7 +12,8 @@ class RawBatch(NamedTuple):
     wave_lengths: tf.Tensor  # int32 [B]
     tokens: tf.Tensor  # int32 [B, T], 0 is padding
     text_lengths: tf.Tensor  # int32 [B]
-    speakers: tf.Tensor  # int32 [B]
+    references: tf.Tensor  # int16 [B, reference_frames * hop], slices of other clips of the speakers
+    reference_lengths: tf.Tensor  # int32 [B], samples
     weights: tf.Tensor  # float32 [B], 0 for a clip that only fills up the batch
 
 

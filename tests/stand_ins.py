@@ -74,7 +74,8 @@ class SlowSource:
             number = tf.numpy_function(load, [number], tf.int32)
             row = tf.reshape(number, [1])
             rows = tf.concat([row, row], 0)
-            return RawBatch(tf.zeros([2, 8], tf.int16), rows, tf.zeros([2, 2], tf.int32), rows, rows, tf.ones([2]))
+            wave = tf.zeros([2, 8], tf.int16)
+            return RawBatch(wave, rows, tf.zeros([2, 2], tf.int32), rows, wave, rows, tf.ones([2]))
 
         numbers = tf.data.Dataset.range(start, tf.int64.max)
         if not self._ahead:

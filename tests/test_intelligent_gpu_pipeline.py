@@ -36,7 +36,8 @@ class Source:
         noise = np.random.default_rng(0).integers(-9000, 9000, (ROWS, samples)).astype(np.int16)
         self._raw = RawBatch(
             tf.constant(noise), tf.fill([ROWS], samples - 1), tf.ones([ROWS, 8], tf.int32), tf.fill([ROWS], 8),
-            tf.zeros([ROWS], tf.int32), tf.ones([ROWS]),
+            tf.constant(noise[:, : CONFIG.model.reference_frames * CONFIG.audio.hop_samples]),
+            tf.fill([ROWS], CONFIG.model.reference_frames * CONFIG.audio.hop_samples), tf.ones([ROWS]),
         )  # fmt: skip
 
     def batches(self, start: int = 0, epochs: int = 0, shuffle: bool = True) -> tf.data.Dataset:

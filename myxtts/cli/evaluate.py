@@ -12,13 +12,13 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from myxtts.cli.parser import GRIFFIN_LIM
 from myxtts.cli.settings import make_folder
 from myxtts.cli.synthesize import load_synthesizer, read_texts, require_recordings
 from myxtts.config.config import AudioConfig
 from myxtts.devices import import_tensorflow
 from myxtts.errors import UsageError
 from myxtts.scoring.scores import MEASURES
+from myxtts.voice import GRIFFIN_LIM
 
 SENTENCES, SEED = 50, 20  # of our own, where none are given; the seed is used nowhere else
 SOUNDS = (".wav", ".flac", ".ogg", ".mp3")
@@ -75,14 +75,14 @@ def _copy(options: argparse.Namespace, folder: Path) -> list[Any]:
         if getattr(options, flag) is not None:
             raise UsageError(f"--{flag.replace('_', '-')} goes with --checkpoint, not with --copy")
     recordings = find_recordings(Path(options.copy))[: options.clips]
-    from myxtts.training.checkpoint import find_checkpoint, read_checkpoint
-
-    path = None if options.vocoder == GRIFFIN_LIM else find_checkpoint(Path(options.vocoder))
     import_tensorflow()
     from myxtts.devices import plan_devices
     from myxtts.inference.evaluation import ITERATIONS, evaluate_copies
-    from myxtts.inference.synthesizer import read_vocoder
     from myxtts.models.voicebox import WaveMaker
+    from myxtts.training.checkpoint import read_checkpoint
+    from myxtts.training.packaged import find_vocoder, read_vocoder
+
+    path, _ = find_vocoder(options.vocoder, AudioConfig())
 
     audio = read_checkpoint(path).config.audio if path else AudioConfig()
     device = plan_devices().model_device

@@ -10,8 +10,6 @@ from collections.abc import Callable
 from myxtts import __version__
 from myxtts.config.config import LANGUAGES, MODEL_SIZES, PIPELINES, PRECISIONS, TARGETS
 
-GRIFFIN_LIM = "griffin-lim"  # the vocoder that needs no training
-
 
 class _Parser(argparse.ArgumentParser):
     """One line for wrong usage, exit code 2."""
@@ -347,10 +345,20 @@ def _voice_settings(speak: argparse.ArgumentParser) -> None:
     )
     speak.add_argument(
         "--vocoder",
-        default=GRIFFIN_LIM,
         metavar="DIR",
-        help=f"run folder of `train --target vocoder`, or {GRIFFIN_LIM} (default)",
+        help="run folder of `train --target vocoder`, or griffin-lim (default: the vocoder in the package)",
     )
+
+
+def _add_say(commands: argparse._SubParsersAction) -> None:
+    say = commands.add_parser(
+        "say",
+        help="speak at once with the voice in the package",
+        description="Speak a text with the voice that ships in the package. Without a text it reads standard input.",
+    )
+    say.add_argument("text", nargs="?", help="what to say")
+    say.add_argument("-o", "--output", metavar="FILE", help="WAV file to write (default: play it, else say.wav)")
+    _voice_settings(say)
 
 
 def _add_demo(commands: argparse._SubParsersAction) -> None:
@@ -383,6 +391,7 @@ def make_parser() -> argparse.ArgumentParser:
     _add_profile(commands)
     _add_runs(commands)
     _add_synthesize(commands)
+    _add_say(commands)
     _add_evaluate(commands)
     _add_demo(commands)
     return parser

@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from myxtts.cli.parser import GRIFFIN_LIM
 from myxtts.cli.settings import make_folder
 from myxtts.errors import UsageError
+from myxtts.voice import GRIFFIN_LIM
 
 if TYPE_CHECKING:
     from myxtts.inference.synthesizer import Synthesizer
@@ -24,7 +24,7 @@ def run(options: argparse.Namespace) -> int:
         make_folder(output, "with --text-file, -o is a folder")
         targets = [output / f"{number:04d}.wav" for number in range(1, len(texts) + 1)]
     else:
-        _check_target(output)
+        check_target(output)
         targets = [output]
     synthesizer, manner = load_synthesizer(options)
     from myxtts.audio.wav import write_wave
@@ -41,14 +41,15 @@ def load_synthesizer(options: argparse.Namespace) -> "tuple[Synthesizer, Manner]
     from myxtts.training.checkpoint import find_checkpoint
 
     checkpoint = find_checkpoint(Path(options.checkpoint))
-    vocoder = None if options.vocoder == GRIFFIN_LIM else find_checkpoint(Path(options.vocoder))
     from myxtts.devices import import_tensorflow
 
     import_tensorflow()
     from myxtts.inference.synthesizer import Synthesizer
     from myxtts.models.voicebox import Manner
 
-    synthesizer = Synthesizer(checkpoint, vocoder)
+    synthesizer = Synthesizer(checkpoint, options.vocoder)
+    if options.vocoder is None and synthesizer.vocoder.startswith(GRIFFIN_LIM):
+        print(f"vocoder: {synthesizer.vocoder}", file=sys.stderr)
     if options.steps is not None and not synthesizer.config.model.refiner_blocks:
         raise UsageError(f"{checkpoint} has no refiner (model.refiner_blocks is 0); leave --steps out")
     steps = Manner.steps if options.steps is None else options.steps
@@ -97,7 +98,7 @@ def read_texts(options: argparse.Namespace) -> list[str]:
     return texts
 
 
-def _check_target(target: Path) -> None:
+def check_target(target: Path) -> None:
     """Refuses before the work what would fail after it."""
     folder = target.parent
     if target.is_dir():

@@ -90,7 +90,7 @@ class ModelConfig:
     refiner_width: int = 192
     refiner_blocks: int = 0  # 0: the decoder's mel is spoken as it is
     frames_per_step: int = 2  # mel frames that one decoder position covers
-    reference_frames: int = 128  # mel frames of a reference slice in training
+    reference_frames: int = 256  # mel frames of the longest reference slice in training
 
     def __post_init__(self) -> None:
         _require(self.size in MODEL_SIZES, f"model.size is {self.size!r}; choose one of {', '.join(MODEL_SIZES)}")

@@ -24,6 +24,7 @@ from myxtts.data.buckets import (
     sample_plan,
 )
 from myxtts.data.pack import Pack
+from myxtts.data.references import References
 from myxtts.errors import UsageError
 from myxtts.text.tokenizer import Tokenizer
 
@@ -56,6 +57,7 @@ class HostDataset:
         if not len(self.clips):
             raise UsageError("there are no clips to make batches of")
         self._text = _TokenTable(pack, tokenizer)
+        self._references = References(pack, self.clips, config)
         step = config.model.frames_per_step
         self.frames = clip_frames(pack.records["samples"][self.clips], config)
         lengths = self._text.lengths(self.clips)
@@ -97,8 +99,11 @@ class HostDataset:
         self._text.write(clip, row)
         return row
 
-    def assemble(self, bucket: int, clips: np.ndarray) -> RawBatch:
-        """One padded batch; a short one is filled with its own first clips at weight 0."""
+    def assemble(self, bucket: int, clips: np.ndarray, number: int) -> RawBatch:
+        """One padded batch; a short one is filled with its own first clips at weight 0.
+
+        `number`, the place of the batch in the run, decides which references go with it.
+        """
         size = self.config.step_clips
         real = clips[clips >= 0]
         rows = self.clips[np.resize(real, size)]
@@ -114,13 +119,12 @@ class HostDataset:
             waves[row, : len(wave)] = wave
             waves[row, len(wave) :] = 0
             self._text.write(clip, tokens[row])
-        records = self.pack.records[rows]
         return RawBatch(
             waves,
-            np.ascontiguousarray(records["samples"]),
+            np.ascontiguousarray(self.pack.records["samples"][rows]),
             tokens,
             lengths,
-            np.ascontiguousarray(records["speaker"]),
+            *self._references.draw(rows, np.random.default_rng([self.config.training.seed, number])),
             (np.arange(size) < len(real)).astype(np.float32),
         )
 
@@ -140,11 +144,11 @@ class HostDataset:
 
         def load(number: int) -> RawBatch:
             epoch, place = divmod(int(number), per_epoch)
-            return self.assemble(plan(epoch).buckets[place], plan(epoch).clips[place])
+            return self.assemble(plan(epoch).buckets[place], plan(epoch).clips[place], int(number))
 
-        types = [tf.int16, tf.int32, tf.int32, tf.int32, tf.int32, tf.float32]
+        types = [tf.int16, tf.int32, tf.int32, tf.int32, tf.int16, tf.int32, tf.float32]
         size = self.config.step_clips
-        shapes = [[size, None], [size], [size, None], [size], [size], [size]]
+        shapes = [[size, None], [size], [size, None], [size], [size, self._references.samples], [size], [size]]
 
         def load_in_graph(number: tf.Tensor) -> RawBatch:
             parts = tf.numpy_function(load, [number], types)

@@ -6,8 +6,9 @@ Out: `metadata.csv` and `wavs/`, the sentences that were kept out of it, and a n
 
 import json
 import os
+import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +27,39 @@ class Corpus:
     folder: Path
     voice: str
     unseen: list[tuple[str, Path]]  # sentence, recording by the target voice
+
+
+def make_choir(
+    folder: Path,
+    parts: Mapping[str, Sequence[str]],
+    seed: int,
+    language: str = "en",
+    progress: Callable[[str, int, int], None] = lambda what, done, total: None,
+) -> None:
+    """A corpus of several voices, each with the sentences it reads; what was already read is kept."""
+    (folder / "wavs").mkdir(parents=True, exist_ok=True)
+    readers = {voice: Reader(voice) for voice in parts}
+    tasks = [
+        (voice, folder / "wavs" / f"{_file_name(voice)}-{number:04d}.wav", sentence)
+        for voice, sentences in parts.items()
+        for number, sentence in enumerate(sentences, 1)
+    ]
+
+    def read(task: tuple[int, tuple[str, Path, str]]) -> None:
+        number, (voice, target, sentence) = task
+        if not target.is_file():
+            wave, rate = readers[voice].read(sentence, seed + number)
+            write_wave(target, wave, rate)
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for done, _ in enumerate(pool.map(read, enumerate(tasks)), 1):
+            progress("reading sentences", done, len(tasks))
+    rows = [f"{target.stem}|{voice}|{language}|{sentence}" for voice, target, sentence in tasks]
+    (folder / "metadata.csv").write_text("\n".join(["id|speaker|language|text", *rows, ""]), encoding="utf-8")
+
+
+def _file_name(voice: str) -> str:
+    return re.sub("[^a-z0-9]+", "-", voice.lower())
 
 
 def make_corpus(

@@ -13,16 +13,14 @@ import tensorflow as tf
 
 from myxtts.audio.mel import reference_mel
 from myxtts.audio.wav import read_wave
-from myxtts.config.config import AudioConfig
-from myxtts.config.load import lines_of_difference
 from myxtts.devices import plan_devices
 from myxtts.errors import UsageError
-from myxtts.models.vocoder import Vocoder
 from myxtts.models.voicebox import AS_IT_IS, Manner, Voicebox, WaveMaker
 from myxtts.models.xtts import XTTS
 from myxtts.text.abbreviations import ends_with_abbreviation
 from myxtts.training.checkpoint import find_checkpoint, read_checkpoint
-from myxtts.training.step import load_average, load_vocoder
+from myxtts.training.packaged import find_vocoder, read_vocoder
+from myxtts.training.step import load_average
 
 SENTENCE_GAP_SECONDS = 0.25
 SHORTEST_REFERENCE_SECONDS, LONGEST_REFERENCE_SECONDS = 0.5, 30
@@ -30,9 +28,14 @@ LONGEST_CHARACTERS = 180
 
 
 class Synthesizer:
-    """A loaded voice. The first sentence pays for tracing, later ones do not."""
+    """A loaded voice. The first sentence pays for tracing, later ones do not.
 
-    def __init__(self, checkpoint: Path, vocoder: Path | None = None):
+    Args:
+        checkpoint: a run folder or one checkpoint of it.
+        vocoder: as of `find_vocoder`; the attribute tells in words which one speaks.
+    """
+
+    def __init__(self, checkpoint: Path, vocoder: str | None = None):
         saved = read_checkpoint(find_checkpoint(checkpoint))
         if saved.config.training.target != "speech":
             raise UsageError(f"{checkpoint} is a vocoder; name it with --vocoder and a speech model with --checkpoint")
@@ -45,7 +48,8 @@ class Synthesizer:
             self.model.create_variables()
             load_average(self.model, saved.arrays)
         self._box = Voicebox(self.model, self.device)
-        self._maker = WaveMaker(read_vocoder(vocoder, self.config.audio, self.device), self.config.audio, self.device)
+        path, self.vocoder = find_vocoder(vocoder, self.config.audio)
+        self._maker = WaveMaker(read_vocoder(path, self.config.audio, self.device), self.config.audio, self.device)
 
     def voice(self, references: Sequence[Path] = (), speaker: str | None = None) -> tf.Tensor:
         """Voice tokens of recordings, or of a speaker from training (the first one when none is named)."""
@@ -55,7 +59,7 @@ class Synthesizer:
             name = speaker or next(iter(self.voices), "")
             if name not in self.voices:
                 raise UsageError(f"no speaker {name!r} in this checkpoint; it has {', '.join(self.voices)}")
-            mels = [self.voices[name]]
+            mels = [self.voices[name].astype(np.float32)]
         return self._box.voice(np.concatenate(mels))
 
     def _reference_mel(self, path: Path) -> np.ndarray:
@@ -81,26 +85,6 @@ class Synthesizer:
             pieces += [gap, wave] if pieces else [wave]
         wave = np.concatenate(pieces)
         return wave * min(1.0, 0.95 / max(float(np.abs(wave).max()), 1e-6))
-
-
-def read_vocoder(path: Path | None, audio: AudioConfig, device: str) -> Vocoder | None:
-    """The vocoder of a checkpoint, for mels of that definition; None, which means Griffin-Lim, where none is named.
-
-    Raises:
-        UsageError: it is no vocoder, or of another mel definition.
-    """
-    if path is None:
-        return None
-    saved = read_checkpoint(find_checkpoint(path))
-    if saved.config.training.target != "vocoder":
-        raise UsageError(f"{path} is a speech model; --vocoder needs what `myxtts train --target vocoder` made")
-    if lines := lines_of_difference(audio, saved.config.audio, "audio"):
-        raise UsageError(f"the vocoder {path} reads other mels: {'; '.join(lines)}")
-    with tf.device(device):
-        model = Vocoder(saved.config.vocoder, audio)
-        model.create_variables()
-        load_vocoder(model, saved.arrays)
-    return model
 
 
 def split_sentences(text: str, language: str) -> list[str]:

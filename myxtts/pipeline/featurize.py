@@ -28,7 +28,7 @@ class Featurizer:
         return self._compiled(raw, seed)
 
     def _featurize(self, raw: RawBatch, seed: tf.Tensor) -> AnyBatch:
-        """A batch whose references are slices of the speaker's other clips."""
+        """Mel, pitch and reference mel, and noise where something is drawn."""
         self.traces += 1  # runs while tracing only
         step = self._model.frames_per_step
         waves = tf.cast(raw.waves, tf.float32) / 32768.0
@@ -37,7 +37,7 @@ class Featurizer:
         lengths = tf.minimum((lengths + step - 1) // step * step, frames)
         mel = log_mel(waves, self._audio)[:, :frames]
         mel *= tf.sequence_mask(lengths, frames, tf.float32)[:, :, None]
-        reference, reference_lengths = self._slice_references(mel, lengths, raw, seed)
+        reference, reference_lengths = self._read_references(raw, seed)
         draws = frames if self._model.refiner_blocks else 0
         rows = waves.shape[0]
         return Batch(
@@ -53,29 +53,19 @@ class Featurizer:
             weights=raw.weights,
         )
 
-    def _slice_references(
-        self, mel: tf.Tensor, lengths: tf.Tensor, raw: RawBatch, seed: tf.Tensor
-    ) -> tuple[tf.Tensor, tf.Tensor]:
-        """A random slice of a random clip of the same speaker in this batch, at most `reference_frames` long.
+    def _read_references(self, raw: RawBatch, seed: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """Mels of the references, each at a level of its own, which keeps the loudness out of the voice.
 
-        Taking another clip where there is one keeps the words of the target out of the voice; a level of its own keeps
-        the loudness out. Philox gives the same numbers on every device.
+        Philox gives the same numbers on every device.
         """
-        rows, width = mel.shape[0], min(self._model.reference_frames, mel.shape[1])
-        chance = tf.random.stateless_uniform([rows, rows], seed, alg="philox")
-        chance -= tf.eye(rows)  # itself only when the speaker has no other clip here
-        chance -= 1.5 * (1.0 - raw.weights)[None, :]  # what fills up a batch is a copy, perhaps of itself
-        chance = tf.where(raw.speakers[:, None] == raw.speakers[None, :], chance, -9.0)
-        donor = tf.argmax(chance, axis=1, output_type=tf.int32)
-        donor_lengths = tf.gather(lengths, donor)
-        span = tf.minimum(donor_lengths, width)
-        room = tf.cast(donor_lengths - span + 1, tf.float32)
-        start = tf.cast(tf.random.stateless_uniform([rows], seed + 1, alg="philox") * room, tf.int32)
-        index = tf.minimum(start[:, None] + tf.range(width)[None, :], mel.shape[1] - 1)
-        slices = tf.gather(tf.gather(mel, donor), index, batch_dims=1)
-        gain = tf.random.stateless_uniform([rows, 1, 1], seed + 2, -self._gain_db, self._gain_db, alg="philox")
-        slices = amplify(slices, gain, self._audio)
-        return slices * tf.sequence_mask(span, width, tf.float32)[:, :, None], span
+        waves = tf.cast(raw.references, tf.float32) / 32768.0
+        width = self._model.reference_frames
+        lengths = tf.minimum(self._audio.mel_frames(raw.reference_lengths), width)
+        gain = tf.random.stateless_uniform(
+            [waves.shape[0], 1, 1], seed + 2, -self._gain_db, self._gain_db, alg="philox"
+        )
+        mel = amplify(log_mel(waves, self._audio)[:, :width], gain, self._audio)
+        return mel * tf.sequence_mask(lengths, width, tf.float32)[:, :, None], lengths
 
 
 class WaveFeaturizer(Featurizer):

@@ -228,7 +228,7 @@ def _cut(arrays: dict[str, np.ndarray], model: Any, other: dict[int, tuple[int, 
     """The averaged weights of a checkpoint in the shapes of a model's weights, or in `other` shapes where named."""
     shapes = [other.get(id(v), tuple(v.shape)) for v in model.trainable_variables]
     sizes = [math.prod(shape) for shape in shapes]
-    flat = arrays.get("average", np.zeros(0))
+    flat = arrays.get("average", np.zeros(0)).astype(np.float32)
     if flat.size != sum(sizes):
         raise UsageError(
             f"the checkpoint is of another size: it holds {flat.size:,} weights, its configuration needs {sum(sizes):,}"

@@ -29,6 +29,7 @@ from myxtts.pipeline.stage import naming_stage
 from myxtts.training.flat_start import FlatStart
 from myxtts.training.metrics import Pictures
 from myxtts.training.objective import Schedule
+from myxtts.training.packaged import find_vocoder, read_vocoder
 from myxtts.training.sampler import Speaker
 from myxtts.training.sets import sample_places
 from myxtts.training.state import RunState
@@ -120,7 +121,8 @@ class SpeechTarget:
         with turn, tf.device(device):
             model = XTTS(self._config.model, self._symbols, audio.n_mels)
             model.create_variables()
-        box, maker = Voicebox(model, device, turn), WaveMaker(None, audio, device, turn)
+        vocoder = read_vocoder(find_vocoder(None, audio)[0], audio, device)
+        box, maker = Voicebox(model, device, turn), WaveMaker(vocoder, audio, device, turn)
 
         def say(number: int) -> np.ndarray:
             return maker.wave(box.mel(tokens[number], box.voice(references[number])))

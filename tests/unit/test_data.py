@@ -2,6 +2,7 @@ import hashlib
 import itertools
 import json
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from myxtts.data.buckets import Plan, fit_buckets, make_buckets, padding_share, 
 from myxtts.data.cache import learn_tokenizer, prepare, require_clips
 from myxtts.data.dataset import HostDataset
 from myxtts.data.pack import open_pack
+from myxtts.data.references import References
 from myxtts.errors import RunError, UsageError
 from myxtts.text.tokenizer import Tokenizer
 
@@ -288,3 +290,35 @@ def test_prepare_json_has_the_promised_keys(defects, run_myxtts):
     document = json.loads(result.stdout)
     assert {"accepted", "hours", "speakers", "languages", "rejected", "warnings", "cache"} <= set(document)
     assert document["accepted"] == 4 and len(document["rejected"]) == len(defects[1])
+
+
+def find_slices(slices, lengths, pack) -> list[tuple[set[int], int]]:
+    """For each slice the clips that hold it, and its length."""
+    waves = [pack.wave(clip).tobytes() for clip in range(len(pack))]
+    found = []
+    for piece, length in zip(slices, lengths, strict=True):
+        content = piece[:length].tobytes()
+        found.append(({clip for clip, wave in enumerate(waves) if content in wave}, int(length)))
+    return found
+
+
+def test_references_are_slices_of_other_clips_of_the_speaker(corpus, tmp_path):
+    config = config_for(tmp_path, **{"model.reference_frames": 128})
+    pack = prepare(corpus, config)
+    records = pack.records.copy()
+    records["speaker"] = np.arange(len(pack)) % 3
+    records["speaker"][5] = 7  # has no other clip
+    pack = replace(pack, records=records)
+    references = References(pack, np.arange(len(pack)), config)
+    clips = np.array([0, 1, 2, 5] * 8)
+    slices, lengths = references.draw(clips, np.random.default_rng(0))
+    held = find_slices(slices, lengths, pack)
+    for clip, (holders, length) in zip(clips.tolist(), held, strict=True):
+        assert clip not in holders or clip == 5
+        assert {int(pack.records["speaker"][one]) for one in holders} == {int(pack.records["speaker"][clip])}
+        assert min(22050, len(pack.wave(max(holders)))) <= length <= 128 * 256
+    assert len(set(lengths.tolist())) > 8
+    again, _ = references.draw(clips, np.random.default_rng(0))
+    np.testing.assert_array_equal(again, slices)
+    vocoder = References(pack, np.arange(len(pack)), config_for(tmp_path, **{"training.target": "vocoder"}))
+    assert vocoder.draw(clips, np.random.default_rng(0))[0].shape == (32, 0)

@@ -77,7 +77,7 @@ def test_a_listener_that_fails_is_told_in_one_line(clip, tmp_path, monkeypatch, 
 def test_evaluating_without_anything_to_measure_with_is_refused(tmp_path, monkeypatch):
     answer = "print(json.dumps({'clips': [], 'missing': {name: 'pip install x' for name in job['measures']}}))"
     monkeypatch.setenv(PYTHON, stand_in(tmp_path, answer))
-    with pytest.raises(UsageError, match="needs something to measure with: pip install x; .*MYXTTS_SCORER"):
+    with pytest.raises(UsageError, match=r"needs something to measure with: pip install x; .*MYXTTS_SCORER"):
         require_measures("--eval-every")
 
 

@@ -39,7 +39,9 @@ def raw_batch(rows: int = 4, frames: int = 64) -> RawBatch:
         waves[row, :length] = wave[:length] * 32767
     ones = tf.ones([rows], tf.int32)
     weights = tf.constant(np.arange(rows) < rows - 1, tf.float32)
-    return RawBatch(tf.constant(waves), tf.constant(lengths), tf.ones([rows, 3], tf.int32), 3 * ones, ones, weights)
+    none = tf.zeros([rows, 0], tf.int16)
+    tokens = tf.ones([rows, 3], tf.int32)
+    return RawBatch(tf.constant(waves), tf.constant(lengths), tokens, 3 * ones, none, 0 * ones, weights)
 
 
 @pytest.fixture(scope="module")

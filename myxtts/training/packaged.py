@@ -1,0 +1,74 @@
+"""Vocoders to speak with, and how a run becomes small enough to ship.
+
+In: a checkpoint.
+Out: its vocoder, or a checkpoint with the averaged weights alone, in half precision.
+"""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import tensorflow as tf
+
+from myxtts.config.config import AudioConfig, TrainingConfig
+from myxtts.config.load import lines_of_difference
+from myxtts.errors import UsageError
+from myxtts.models.vocoder import Vocoder
+from myxtts.training.checkpoint import Checkpoint, find_checkpoint, read_checkpoint
+from myxtts.training.state import RunState
+from myxtts.training.step import load_vocoder
+from myxtts.voice import GRIFFIN_LIM, VOCODER
+
+
+def find_vocoder(name: str | None, audio: AudioConfig) -> tuple[Path | None, str]:
+    """The checkpoint of a vocoder and a word for it; no checkpoint means Griffin-Lim.
+
+    Args:
+        name: a run folder, `griffin-lim`, or None for the one in the package where it reads these mels.
+        audio: the mel definition.
+    """
+    if name == GRIFFIN_LIM:
+        return None, GRIFFIN_LIM
+    if name is not None:
+        return find_checkpoint(Path(name)), name
+    if not VOCODER.is_dir():
+        return None, f"{GRIFFIN_LIM} (no vocoder is in this package)"
+    if lines := lines_of_difference(audio, read_checkpoint(VOCODER).config.audio, "audio"):
+        return None, f"{GRIFFIN_LIM} (the vocoder in the package reads other mels: {'; '.join(lines)})"
+    return VOCODER, "the one in the package"
+
+
+def read_vocoder(path: Path | None, audio: AudioConfig, device: str) -> Vocoder | None:
+    """The vocoder of a checkpoint, for mels of that definition; None, which means Griffin-Lim, where none is named.
+
+    Raises:
+        UsageError: it is no vocoder, or of another mel definition.
+    """
+    if path is None:
+        return None
+    saved = read_checkpoint(path)
+    if saved.config.training.target != "vocoder":
+        raise UsageError(f"{path} is a speech model; --vocoder needs what `myxtts train --target vocoder` made")
+    if lines := lines_of_difference(audio, saved.config.audio, "audio"):
+        raise UsageError(f"the vocoder {path} reads other mels: {'; '.join(lines)}")
+    with tf.device(device):
+        model = Vocoder(saved.config.vocoder, audio)
+        model.create_variables()
+        load_vocoder(model, saved.arrays)
+    return model
+
+
+def shrink(checkpoint: Checkpoint) -> Checkpoint:
+    """What speaking and fine-tuning need of a checkpoint: no optimizer, no critics, nothing of the machine."""
+    arrays = {name: value for name, value in checkpoint.arrays.items() if name.startswith("guide/")}
+    average = checkpoint.arrays["average"]
+    if checkpoint.config.training.target == "vocoder":
+        model = Vocoder(checkpoint.config.vocoder, checkpoint.config.audio)
+        model.create_variables()
+        average = average[: sum(int(np.prod(v.shape)) for v in model.trainable_variables)]
+    arrays["average"] = average.astype(np.float16)
+    data = replace(checkpoint.config.data, train_data="", val_data="", cache_dir="")
+    training = TrainingConfig(target=checkpoint.config.training.target)
+    config = replace(checkpoint.config, data=data, training=training)
+    voices = {name: mel.astype(np.float16) for name, mel in checkpoint.voices.items()}
+    return Checkpoint(config, checkpoint.tokenizer, arrays, voices, RunState())

@@ -1,0 +1,7 @@
+"""Where the voice and the vocoder lie that ship in the package."""
+
+from pathlib import Path
+
+VOICE = Path(__file__).parent / "english"
+VOCODER = Path(__file__).parent / "vocoder"
+GRIFFIN_LIM = "griffin-lim"  # the vocoder that needs no training

@@ -23,8 +23,8 @@ from myxtts.voice import GRIFFIN_LIM
 SENTENCES, SEED = 50, 20  # of our own, where none are given; the seed is used nowhere else
 SOUNDS = (".wav", ".flac", ".ogg", ".mp3")
 LABELS = {
-    "cer": "character errors", "wer": "word errors", "similarity": "voice likeness", "dnsmos": "DNSMOS (1–5)",
-    "pesq": "PESQ (1–4.6)", "stoi": "STOI (0–1)", "mel": "mel distance",
+    "cer": "CER", "wer": "WER", "similarity": "likeness", "dnsmos": "DNSMOS", "pesq": "PESQ", "stoi": "STOI",
+    "mel": "mel distance",
 }  # fmt: skip
 
 

@@ -22,7 +22,7 @@ from myxtts.training.checkpoint import find_checkpoint, read_checkpoint
 from myxtts.training.packaged import find_vocoder, read_vocoder
 from myxtts.training.step import load_average
 
-SENTENCE_GAP_SECONDS = 0.25
+SENTENCE_GAP_SECONDS, FADE_SECONDS = 0.25, 0.01
 SHORTEST_REFERENCE_SECONDS, LONGEST_REFERENCE_SECONDS = 0.5, 30
 LONGEST_CHARACTERS = 180
 
@@ -81,10 +81,20 @@ class Synthesizer:
         pieces: list[np.ndarray] = []
         language = language or self.tokenizer.languages[0]
         for sentence in split_sentences(text, language):
-            wave = self._maker.wave(self.mel(sentence, voice, language, manner))
+            wave = fade(self._maker.wave(self.mel(sentence, voice, language, manner)), self.sample_rate)
             pieces += [gap, wave] if pieces else [wave]
         wave = np.concatenate(pieces)
         return wave * min(1.0, 0.95 / max(float(np.abs(wave).max()), 1e-6))
+
+
+def fade(wave: np.ndarray, sample_rate: int) -> np.ndarray:
+    """The same wave rising from silence and falling back to it, so that no join can be heard as a click."""
+    count = min(len(wave) // 2, int(FADE_SECONDS * sample_rate))
+    slope = np.sin(np.linspace(0, np.pi / 2, count, dtype=np.float32)) ** 2
+    wave = wave.copy()
+    wave[:count] *= slope
+    wave[len(wave) - count :] *= slope[::-1]
+    return wave
 
 
 def split_sentences(text: str, language: str) -> list[str]:

@@ -37,7 +37,7 @@ def test_sentences_are_spoken_scored_and_kept(trained, corpus, run_myxtts, tmp_p
     assert found["times_real_time"] > 0
     assert sorted(path.name for path in (tmp_path / "kept").iterdir()) == ["0001.wav", "0002.wav"]
     table = run_myxtts(*words)
-    assert "character errors" in table.stdout
+    assert "CER" in table.stdout
     assert "6.2%" in table.stdout
 
 

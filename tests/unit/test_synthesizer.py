@@ -1,7 +1,8 @@
+import numpy as np
 import pytest
 
 from myxtts.errors import UsageError
-from myxtts.inference.synthesizer import LONGEST_CHARACTERS, split_sentences
+from myxtts.inference.synthesizer import LONGEST_CHARACTERS, fade, split_sentences
 
 
 def test_sentences_are_split_where_they_end():
@@ -23,3 +24,13 @@ def test_long_sentences_are_cut_and_nothing_is_lost(text):
 def test_nothing_to_say_is_refused(text):
     with pytest.raises(UsageError, match="empty"):
         split_sentences(text, "en")
+
+
+@pytest.mark.parametrize("samples", [0, 1, 50, 22050])
+def test_a_sentence_begins_and_ends_in_silence_and_is_itself_in_between(samples):
+    wave = np.ones(samples, np.float32)
+    faded = fade(wave, 22050)
+    joined = np.concatenate([np.zeros(10, np.float32), faded, np.zeros(10, np.float32)])
+    assert np.abs(np.diff(joined)).max() <= (0.02 if samples > 1000 else 1.0)
+    assert (faded[400:-400] == 1).all()
+    assert (wave == 1).all()

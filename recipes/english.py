@@ -1,0 +1,115 @@
+"""Makes the voice that ships in the package: a corpus of synthetic voices, a vocoder, a speech model, small copies.
+
+    pip install -r recipes/requirements.txt && apt-get install flite
+    python recipes/english.py --folder box
+
+Each part that is already done is kept, and a training run that was ended goes on where it was. The result lies in
+`myxtts/voice`, and `myxtts evaluate` scores it. Takes some hours on two CPU cores.
+"""
+
+import argparse
+import random
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+HIBARI, OTHERS = 2600, 360  # sentences read by the main voice, and by each of the others
+# Voices of other pitch and timbre, so that a reference decides something. Not here, to be tested with: UNHEARD.
+VOICES = ("hibari@0.84", "hibari@1.16", "flite:slt", "flite:rms", "flite:awb", "flite:kal16")
+UNHEARD = ("hibari@0.92", "espeak:en-us+f3", "espeak:en-us+m3")
+COMMON = 4000  # words that are frequent enough to be read in rows, for sounds in neighbourhoods the grammar lacks
+ROW_SHARE = 0.2  # of the sentences
+SEED = 11
+
+
+def make_texts(count: int) -> list[str]:
+    """Sentences of the demo's grammar, and rows of common words."""
+    from wordfreq import top_n_list
+
+    from myxtts.demo.sentences import make_sentences
+
+    pick = random.Random(SEED)
+    words = [word for word in top_n_list("en", 2 * COMMON) if word.isascii() and word.isalpha() and len(word) > 2]
+    rows = []
+    for _ in range(int(count * ROW_SHARE)):
+        row = pick.sample(words[:COMMON], pick.randint(4, 9))
+        comma = pick.randint(2, len(row) - 1)
+        rows.append(f"{' '.join(row[:comma])}, {' '.join(row[comma:])}{pick.choice('..?!')}".capitalize())
+    texts = make_sentences(count - len(rows), SEED) + rows
+    pick.shuffle(texts)
+    return texts
+
+
+def make_corpora(folder: Path) -> None:
+    """One for the speech model, and one for the vocoder in which the main voice has all pitches."""
+    from myxtts.demo.corpus import make_choir
+
+    texts = iter(make_texts(HIBARI + OTHERS * len(VOICES)))
+    take = lambda count: [next(texts) for _ in range(count)]  # noqa: E731
+    parts = {"hibari": take(HIBARI), **{voice: take(OTHERS) for voice in VOICES}}
+
+    def show(what: str, done: int, total: int) -> None:
+        print(f"\r{what} {done}/{total}", end="", file=sys.stderr, flush=True)
+
+    make_choir(folder / "speech", parts, SEED, progress=show)
+    pick = random.Random(SEED)
+    tempos = [2.0 ** pick.uniform(-0.5, 0.4) for _ in range(60)]
+    pitches = {f"hibari@{tempo:.3f}": parts["hibari"][10 * n : 10 * n + 10] for n, tempo in enumerate(tempos)}
+    natural = {"hibari": parts["hibari"][600:1200]}
+    others = {voice: parts[voice][:120] for voice in VOICES if voice.startswith("flite")}
+    make_choir(folder / "waves", {**natural, **pitches, **others}, SEED, progress=show)
+    print(file=sys.stderr)
+
+
+def train(corpus: Path, run: Path, *flags: str) -> None:
+    """Trains with the command, or goes on with a run that was ended."""
+    words = [sys.executable, "-m", "myxtts", "train"]
+    if (run / "latest").exists():
+        words += ["--resume", str(run)]
+    else:
+        words += ["--train-data", str(corpus), "--checkpoint-dir", str(run), *flags]
+    code = subprocess.run(words).returncode
+    if code not in (0, 2):  # 2: the run is complete
+        sys.exit(code)
+
+
+def ship(run: Path, target: Path) -> None:
+    """Puts a small copy of a run's best checkpoint into the package."""
+    from myxtts.training.checkpoint import find_checkpoint, read_checkpoint, write_checkpoint
+    from myxtts.training.packaged import shrink
+
+    shutil.rmtree(target, ignore_errors=True)
+    part = target.with_name(f".{target.name}")
+    shutil.rmtree(part, ignore_errors=True)
+    small = shrink(read_checkpoint(find_checkpoint(run, ("latest",))))
+    write_checkpoint(part, small, keep=1, best=False).rename(target)
+    shutil.rmtree(part)
+    print(f"{target}: {sum(file.stat().st_size for file in target.iterdir()) / 1e6:.1f} MB")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--folder", type=Path, required=True, help="where corpora and runs are kept")
+    parser.add_argument("--vocoder-steps", type=int, default=14_000)
+    parser.add_argument("--speech-steps", type=int, default=16_000)
+    options = parser.parse_args()
+    folder = options.folder
+    if not (folder / "waves" / "metadata.csv").is_file():
+        make_corpora(folder)
+    cache = ("--cache-dir", str(folder / "cache"), "--log-every", "100", "--sample-every", "0")
+    train(
+        folder / "waves", folder / "vocoder", *cache, "--target", "vocoder", "--batch-size", "8", "--lr", "1.5e-3",
+        "--max-steps", str(options.vocoder_steps), "--critics-after", str(options.vocoder_steps // 2),
+    )  # fmt: skip
+    from myxtts.voice import VOCODER, VOICE
+
+    ship(folder / "vocoder", VOCODER)
+    train(
+        folder / "speech", folder / "run", *cache, "--batch-size", "8", "--max-steps", str(options.speech_steps),
+    )  # fmt: skip
+    ship(folder / "run", VOICE)
+
+
+if __name__ == "__main__":
+    main()

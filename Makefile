@@ -3,12 +3,13 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: help install demo test test-slow bench lint lock clean
+.PHONY: help install demo test test-slow bench scores lint lock clean
 
 help:
 	@echo "make demo       train a small voice from nothing and hear it (about 15 minutes)"
 	@echo "make test       the tests (about thirteen minutes)"
 	@echo "make test-slow  the long proofs   make bench  the measurements"
+	@echo "make scores     what myxtts evaluate measures with (about 1.5 GB)"
 	@echo "make lint       ruff and mypy     make lock   renew requirements.lock"
 
 install: $(VENV)/.ready
@@ -45,6 +46,16 @@ $(VENV)-bench/.ready: benchmarks/requirements.txt
 	$(VENV)-bench/bin/pip install --quiet --disable-pip-version-check -r benchmarks/requirements.txt
 	@touch $@
 
+# What `myxtts evaluate` measures with. Resemblyzer names packages that newer ones have replaced; they are listed instead.
+scores: $(VENV)-scores/.ready
+
+$(VENV)-scores/.ready: requirements-scores.txt
+	$(PYTHON) -m venv $(VENV)-scores
+	$(VENV)-scores/bin/pip install --quiet --disable-pip-version-check -r requirements-scores.txt
+	$(VENV)-scores/bin/pip install --quiet --disable-pip-version-check --no-deps resemblyzer==0.1.4
+	@touch $@
+	@echo 'now: export MYXTTS_SCORER=$(VENV)-scores/bin/python'
+
 lint: install
 	$(BIN)/ruff check --fix . && $(BIN)/ruff format . && $(BIN)/mypy
 
@@ -55,4 +66,4 @@ lock: install
 	  --no-header --no-annotate --no-emit-index-url --upgrade --output-file requirements.lock
 
 clean:
-	rm -rf $(VENV) $(VENV)-bench build *.egg-info .pytest_cache .mypy_cache .ruff_cache demo
+	rm -rf $(VENV) $(VENV)-bench $(VENV)-scores build *.egg-info .pytest_cache .mypy_cache .ruff_cache demo

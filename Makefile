@@ -3,12 +3,13 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: help install demo test test-slow bench scores lint lock clean
+.PHONY: help install demo test test-slow bench samples scores lint lock clean
 
 help:
 	@echo "make demo       train a small voice from nothing and hear it (about 15 minutes)"
 	@echo "make test       the tests (about thirteen minutes)"
 	@echo "make test-slow  the long proofs   make bench  the measurements"
+	@echo "make samples    one page to listen to"
 	@echo "make scores     what myxtts evaluate measures with (about 1.5 GB)"
 	@echo "make lint       ruff and mypy     make lock   renew requirements.lock"
 
@@ -45,6 +46,9 @@ $(VENV)-bench/.ready: benchmarks/requirements.txt
 	$(PYTHON) -m venv $(VENV)-bench
 	$(VENV)-bench/bin/pip install --quiet --disable-pip-version-check -r benchmarks/requirements.txt
 	@touch $@
+
+samples: install
+	$(BIN)/python recipes/samples.py $(SAMPLES_FLAGS)
 
 # What `myxtts evaluate` measures with. Resemblyzer names packages that newer ones have replaced; they are listed instead.
 scores: $(VENV)-scores/.ready

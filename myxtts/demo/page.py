@@ -62,7 +62,8 @@ def _picture(matrix: np.ndarray, words: str, style: str = "") -> str:
     return f'<img class="{style}" alt="{html.escape(words)}" src="{address}">'
 
 
-def _figure(sound: Sound, caption: str, style: str) -> str:
+def figure(sound: Sound, caption: str, style: str) -> str:
+    """A player with a picture under it; the style `ours` stands out."""
     file = io.BytesIO()
     soundfile.write(file, sound.wave, sound.sample_rate, format="WAV", subtype="PCM_16")
     player = f'<audio controls preload="metadata" src="{_data_address("audio/wav", file.getvalue())}"></audio>'
@@ -71,11 +72,25 @@ def _figure(sound: Sound, caption: str, style: str) -> str:
 
 
 def _pair(pair: Pair, voice: str) -> str:
-    figures = _figure(pair.ours, "MyXTTS, trained on this machine", "ours")
+    figures = [figure(pair.ours, "MyXTTS, trained on this machine", "ours")]
     if pair.target is not None:
-        figures = _figure(pair.target, f"the voice it learned from ({voice})", "target") + figures
-    quote = f"<blockquote>{html.escape(pair.sentence)}</blockquote>"
-    return f'<section class="pair">{quote}<div class="voices">{figures}</div></section>'
+        figures.insert(0, figure(pair.target, f"the voice it learned from ({voice})", "target"))
+    return side_by_side(pair.sentence, figures)
+
+
+def side_by_side(sentence: str, figures: Sequence[str]) -> str:
+    """One sentence by several speakers."""
+    quote = f"<blockquote>{html.escape(sentence)}</blockquote>"
+    return f'<section class="pair">{quote}<div class="voices">{"".join(figures)}</div></section>'
+
+
+def document(title: str, lead: str, body: str) -> str:
+    """A whole page around its content."""
+    return (
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{html.escape(title)}</title>'
+        f'<meta name="viewport" content="width=device-width"><style>{STYLE}</style></head><body>'
+        f'<h1>{html.escape(title)}</h1><p class="lead">{html.escape(lead)}</p>{body}</body></html>\n'
+    )
 
 
 def loss_curve(points: Sequence[tuple[float, float]]) -> str:
@@ -117,12 +132,11 @@ def make_page(
             "<h2>Which sound when</h2><p>The alignment found for a sentence that was not trained on: "
             f"time to the right, the sounds of the text upwards.</p>{picture}"
         )
-    return (
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{html.escape(title)}</title>'
-        f'<meta name="viewport" content="width=device-width"><style>{STYLE}</style></head><body>'
-        f'<h1>{html.escape(title)}</h1><p class="lead">{html.escape(lead)}</p>'
+    return document(
+        title,
+        lead,
         f"<h2>Listen</h2>{''.join(_pair(pair, voice) for pair in pairs)}"
         f"<h2>How the loss fell</h2>{loss_curve(curve)}{alignment}"
         f"<h2>Figures of this run</h2><table>{rows}</table>"
-        f"<h2>Your own voice</h2><p>{html.escape(next_step)}</p></body></html>\n"
+        f"<h2>Your own voice</h2><p>{html.escape(next_step)}</p>",
     )

@@ -63,11 +63,22 @@ def _inverse_matrix(audio: AudioConfig) -> np.ndarray:
 
 def linear_magnitudes(mel: tf.Tensor, audio: AudioConfig, corrections: int = 8) -> tf.Tensor:
     """Non-negative magnitudes [B, frames, n_fft / 2 + 1] whose bands come close to the given normalised log-mel."""
-    forward, inverse = tf.constant(mel_matrix(audio)), tf.constant(_inverse_matrix(audio))
     target = tf.exp(mel * LOG_DEVIATION + LOG_MEAN)
-    linear = tf.maximum(target @ inverse, 1e-6)
-    for _ in range(corrections):  # multiplicative updates keep it non-negative
-        linear *= (target @ tf.transpose(forward)) / tf.maximum((linear @ forward) @ tf.transpose(forward), 1e-8)
+    linear = tf.maximum(target @ tf.constant(_inverse_matrix(audio)), 1e-6)
+    return correct_magnitudes(linear, mel, audio, corrections)
+
+
+def correct_magnitudes(linear: tf.Tensor, mel: tf.Tensor, audio: AudioConfig, corrections: int) -> tf.Tensor:
+    """Magnitudes [B, frames, n_fft / 2 + 1] brought closer to those whose bands are the given normalised log-mel.
+
+    Each correction is a factor, so that they stay positive; what lies outside all bands stays as it is.
+    """
+    forward = tf.constant(mel_matrix(audio))
+    outside = tf.constant((mel_matrix(audio).sum(1) < 1e-6).astype(np.float32))
+    wanted = tf.matmul(tf.exp(mel * LOG_DEVIATION + LOG_MEAN), forward, transpose_b=True)
+    for _ in range(corrections):
+        found = tf.matmul(linear @ forward, forward, transpose_b=True)
+        linear *= wanted / tf.maximum(found, 1e-8) * (1.0 - outside) + outside
     return linear
 
 

@@ -33,6 +33,8 @@ def run(options: argparse.Namespace) -> int:
     for text, target in zip(texts, targets, strict=True):
         write_wave(target, synthesizer.speak(text, voice, options.language, manner), synthesizer.sample_rate)
         print(target)
+    if options.vocoder is None and synthesizer.vocoder.startswith(GRIFFIN_LIM):
+        print(f"vocoder: {synthesizer.vocoder}", file=sys.stderr)
     return 0
 
 
@@ -48,8 +50,6 @@ def load_synthesizer(options: argparse.Namespace) -> "tuple[Synthesizer, Manner]
     from myxtts.models.voicebox import Manner
 
     synthesizer = Synthesizer(checkpoint, options.vocoder)
-    if options.vocoder is None and synthesizer.vocoder.startswith(GRIFFIN_LIM):
-        print(f"vocoder: {synthesizer.vocoder}", file=sys.stderr)
     if options.steps is not None and not synthesizer.config.model.refiner_blocks:
         raise UsageError(f"{checkpoint} has no refiner (model.refiner_blocks is 0); leave --steps out")
     steps = Manner.steps if options.steps is None else options.steps

@@ -12,12 +12,14 @@ import numpy as np
 import tensorflow as tf
 from keras import layers
 
-from myxtts.audio.mel import LOG_DEVIATION, LOG_MEAN, linear_magnitudes, mel_matrix
+from myxtts.audio.mel import LOG_DEVIATION, LOG_MEAN, correct_magnitudes, linear_magnitudes, mel_matrix
 from myxtts.audio.pitch import HIGHEST, LOWEST, OCTAVES, STATES
 from myxtts.config.config import AudioConfig, VocoderConfig
 from myxtts.models.layers import Block, ConvBlock
 
 LOUDEST = 6.0  # most that a filter may amplify, natural logarithm
+CORRECTIONS, MOST = 3, 8.0  # of the spectrum towards the mel, and the largest factor of all of them
+ROUNDS, MOMENTUM = 6, 0.9  # of polishing
 NEIGHBOURS = 3  # of the likeliest pitch that have a say
 BREATH = 2.0  # how much softer than the pulses the noise is at first
 
@@ -70,7 +72,8 @@ class Vocoder(keras.Model):
     A network at frame rate cannot keep count of a voice's periods, so the phases that one such network draws from the
     mel alone never quite fit from frame to frame. Here the pitch is read from the mel, a pulse train of that pitch is
     made at sample rate, and the network only filters it: one complex filter for the pulses and one for noise per frame.
-    Both start as the mel's own envelope, so that only what the mel does not say is left to be learned.
+    Both start as the mel's own envelope, and their sum is corrected until its mel is the given one, so that only what
+    the mel does not say is left to be learned.
     """
 
     def __init__(self, config: VocoderConfig, audio: AudioConfig, **kwargs):
@@ -103,8 +106,30 @@ class Vocoder(keras.Model):
         voiced = tf.exp(tf.minimum(envelope + voiced, LOUDEST))
         voiceless = tf.exp(tf.minimum(envelope + voiceless - BREATH, LOUDEST))
         spectrum = tf.complex(voiced * tf.cos(turn), voiced * tf.sin(turn)) * self._stft(pulses(pitch, audio))
-        spectrum += tf.complex(voiceless, tf.zeros_like(voiceless)) * self._stft(noise)
+        spectrum += _real(voiceless) * self._stft(noise)
+        spectrum *= _real(self._correction(spectrum, mel))
         return self._wave(spectrum, noise.shape[1] or tf.shape(noise)[1]), scores
+
+    def speak(self, mel: tf.Tensor, noise: tf.Tensor, rounds: int = ROUNDS) -> tf.Tensor:
+        """Waves, polished: a few rounds of Griffin-Lim, from phases that are almost right, make all frames agree."""
+        waves, _ = self(mel, noise)
+        samples = tf.shape(noise)[1]
+        spectrum = self._stft(waves)
+        magnitudes = tf.abs(spectrum) * self._correction(spectrum, mel)
+        before = tf.zeros_like(spectrum)
+        for number in range(rounds):
+            guess = spectrum + MOMENTUM * (spectrum - before) if number else spectrum
+            before = spectrum
+            waves = self._wave(_real(magnitudes / tf.maximum(tf.abs(guess), 1e-8)) * guess, samples)
+            if number < rounds - 1:
+                spectrum = self._stft(waves)
+        return waves
+
+    def _correction(self, spectrum: tf.Tensor, mel: tf.Tensor) -> tf.Tensor:
+        """Factors [B, frames, bins] that give a spectrum the mel it should have."""
+        magnitudes = tf.sqrt(tf.math.real(spectrum) ** 2 + tf.math.imag(spectrum) ** 2 + 1e-12)  # smooth at zero
+        factors = correct_magnitudes(magnitudes, mel, self.audio, CORRECTIONS) / magnitudes
+        return tf.clip_by_value(factors, 1 / MOST, MOST)
 
     def _stft(self, waves: tf.Tensor) -> tf.Tensor:
         half = self.audio.n_fft // 2
@@ -117,6 +142,10 @@ class Vocoder(keras.Model):
         window = tf.signal.inverse_stft_window_fn(audio.hop_samples)
         waves = tf.signal.inverse_stft(spectrum, audio.n_fft, audio.hop_samples, audio.n_fft, window)
         return waves[:, half : half + samples]
+
+
+def _real(values: tf.Tensor) -> tf.Tensor:
+    return tf.complex(values, tf.zeros_like(values))
 
 
 def log_envelope(mel: tf.Tensor, audio: AudioConfig) -> tf.Tensor:

@@ -88,7 +88,7 @@ class WaveMaker:
             if vocoder is None:
                 return griffin_lim(mel, audio, iterations)
             noise = tf.random.stateless_normal([1, (tf.shape(mel)[1] - 1) * audio.hop_samples], [0, 0], alg="philox")
-            return vocoder(mel, noise)[0]
+            return vocoder.speak(mel, noise)
 
         self._make = tf.function(make, input_signature=[tf.TensorSpec([1, None, audio.n_mels])])
 

@@ -20,12 +20,12 @@ TRIES = 3  # failures in a row that end the run
 class Saver:
     """Writes into one run folder; `step` is the last one that it was given.
 
-    `best` points at the lowest validation loss that is on the disk, or at the newest where nothing is validated.
+    `best` points at the lowest validation loss that is on the disk, or at the newest where no loss judges.
     """
 
-    def __init__(self, run: Path, keep: int, aside: Aside[Event], step: int, validates: bool):
+    def __init__(self, run: Path, keep: int, aside: Aside[Event], step: int, judged: bool):
         self.run, self.step = run, step
-        self._validates, self._best_loss = validates, validation_loss(run / "best")
+        self._judged, self._best_loss = judged, validation_loss(run / "best")
         self._keep, self._aside = keep, aside
         self._failures: list[str] = []
 
@@ -51,7 +51,7 @@ class Saver:
 
     def _write(self, checkpoint: Checkpoint) -> Notice | None:
         step, loss = checkpoint.state.step, checkpoint.state.loss
-        best = not self._validates or (loss is not None and loss < self._best_loss)
+        best = not self._judged or (loss is not None and loss < self._best_loss)
         if not np.isfinite(checkpoint.arrays["weights"]).all():
             self._failures += [
                 f"the weights are no longer numbers at step {step}; earlier checkpoints in {self.run} are kept: "

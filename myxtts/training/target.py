@@ -42,6 +42,8 @@ SHAPED_BY = {"speech": ("model", "audio"), "vocoder": ("vocoder", "audio")}
 class Target(Protocol):
     """One kind of training."""
 
+    loss_tells_best: bool  # whether the lowest validation loss is what one wants to speak with
+
     def make_model(self) -> Any:
         """A new model, on the current device."""
 
@@ -67,6 +69,8 @@ class Target(Protocol):
 
 class SpeechTarget:
     """Text to mel."""
+
+    loss_tells_best = True
 
     def __init__(self, config: XTTSConfig, symbols: int):
         self._config, self._symbols = config, symbols
@@ -133,6 +137,8 @@ class SpeechTarget:
 
 class VocoderTarget:
     """Mel to waves."""
+
+    loss_tells_best = False  # critics prefer what is sharper than the mean, which costs some of the spectral loss
 
     def __init__(self, config: XTTSConfig):
         self._config = config

@@ -205,7 +205,8 @@ class XTTSTrainer:
             ExitStack() as stack,
         ):
             logbook.record_run(self.state.step, self._about())
-            saver = Saver(run, config.keep, aside, self.state.step, validates=self.val_set is not None)
+            judged = self.val_set is not None and self.target.loss_tells_best
+            saver = Saver(run, config.keep, aside, self.state.step, judged)
             wanted = ((Sampler, config.sample_every, SAMPLES), (Examiner, config.eval_every, EXAMINED))
             made = [(every, self._make_sampler(kind, every, count, run)) for kind, every, count in wanted]
             samplers = [(every, sampler) for every, sampler in made if sampler]
@@ -415,7 +416,7 @@ class XTTSTrainer:
             return False
         logbook.record_validation(found)
         loss, best = found.losses["loss"], self.state.best_loss
-        self.state.loss = loss if math.isfinite(loss) else None
+        self.state.loss = loss if math.isfinite(loss) and self.target.loss_tells_best else None
         improved = math.isfinite(loss) and (best is None or loss < best)
         self.state.best_loss = loss if improved else best
         self.state.validations_since_best = 0 if improved else self.state.validations_since_best + 1

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 import soundfile
 
+from myxtts.voice import VOCODER
+
 COMMANDS = ([], ["train"], ["prepare"], ["synthesize"], ["demo"])
 
 HELP = """
@@ -95,7 +97,8 @@ def test_speaks_from_a_saved_checkpoint_in_a_new_process(run_myxtts, trained, tm
     out = tmp_path / "o.wav"
     result = run_myxtts("synthesize", "--checkpoint", trained, "--text", "The baker found a golden ring.", "-o", out)
     assert result.returncode == 0, result.stderr
-    assert result.stdout.strip() == str(out) and result.stderr == ""
+    assert result.stdout.strip() == str(out)
+    assert result.stderr == ("" if VOCODER.is_dir() else "vocoder: griffin-lim (no vocoder is in this package)\n")
     wave, rate = soundfile.read(out)
     assert rate == 22050 and len(wave) > 0.5 * rate and np.abs(wave).max() > 0.01
 

@@ -209,7 +209,9 @@ def test_an_error_comes_before_what_was_made_ahead_of_it():
         pytest.raises(StageError, match="load failed on batch 2"),
         Feed(source, Featurizer(CONFIG), plan(), StageClock()) as feed,
     ):
-        time.sleep(3)
+        deadline = time.monotonic() + 60
+        while not feed._buffer.closed and time.monotonic() < deadline:
+            time.sleep(0.05)
         next(iter(feed))
 
 

@@ -43,10 +43,6 @@ class Batch(NamedTuple):
     def mel_shape(self) -> tuple[int, ...]:
         return tuple(self.mel.shape)
 
-    @property
-    def sizes(self) -> Sizes:
-        return Sizes(self.text_lengths, self.mel_lengths, self.weights)
-
 
 def voiceless_batch(
     tokens: tf.Tensor,
@@ -80,10 +76,6 @@ class WaveBatch(NamedTuple):
     def mel_shape(self) -> tuple[int, ...]:
         return tuple(self.mel.shape)
 
-    @property
-    def sizes(self) -> Sizes:
-        return Sizes(self.text_lengths, self.mel_lengths, self.weights)
-
 
 class Halves(NamedTuple):
     """A batch on two devices that both train."""
@@ -100,4 +92,10 @@ class Halves(NamedTuple):
 
 
 AnyBatch = Batch | WaveBatch
+
+
+def sizes_of(batch: AnyBatch) -> Sizes:
+    return Sizes(batch.text_lengths, batch.mel_lengths, batch.weights)
+
+
 Fed = Any  # what a feed gives: a Batch or WaveBatch, or Halves of one where both devices train

@@ -36,11 +36,22 @@ def mel_matrix(audio: AudioConfig) -> np.ndarray:
     return (np.maximum(0, np.minimum(rising, falling)) * 2 / (edges[2:] - edges[:-2])).astype(np.float32)
 
 
+def to_spectrum(waves: tf.Tensor, audio: AudioConfig) -> tf.Tensor:
+    """Complex spectrum [B, frames, n_fft / 2 + 1] of waves [B, samples]; zeros stand before and after a wave."""
+    half = audio.n_fft // 2
+    return tf.signal.stft(tf.pad(waves, [[0, 0], [half, half]]), audio.n_fft, audio.hop_samples, audio.n_fft)
+
+
+def to_waves(spectrum: tf.Tensor, samples: int | tf.Tensor, audio: AudioConfig) -> tf.Tensor:
+    """So many samples [B, samples] of a spectrum: the inverse of `to_spectrum`."""
+    half, window = audio.n_fft // 2, tf.signal.inverse_stft_window_fn(audio.hop_samples)
+    waves = tf.signal.inverse_stft(spectrum, audio.n_fft, audio.hop_samples, audio.n_fft, window)
+    return waves[:, half:][:, :samples]
+
+
 def log_mel(waves: tf.Tensor, audio: AudioConfig) -> tf.Tensor:
     """Normalised log-mel [B, frames, n_mels] of waves [B, samples]; zeros stand before and after a wave."""
-    half = audio.n_fft // 2
-    spectrum = tf.signal.stft(tf.pad(waves, [[0, 0], [half, half]]), audio.n_fft, audio.hop_samples, audio.n_fft)
-    mel = tf.abs(spectrum) @ tf.constant(mel_matrix(audio))
+    mel = tf.abs(to_spectrum(waves, audio)) @ tf.constant(mel_matrix(audio))
     return (tf.math.log(tf.maximum(mel, audio.floor)) - LOG_MEAN) / LOG_DEVIATION
 
 
@@ -85,24 +96,13 @@ def correct_magnitudes(linear: tf.Tensor, mel: tf.Tensor, audio: AudioConfig, co
 def griffin_lim(mel: tf.Tensor, audio: AudioConfig, iterations: int = 32, momentum: float = 0.99) -> tf.Tensor:
     """Waves [B, samples] from normalised log-mel [B, frames, n_mels] (Griffin-Lim with momentum)."""
     magnitudes = linear_magnitudes(mel, audio)
-    half, frames = audio.n_fft // 2, tf.shape(mel)[1]
-    samples = (frames - 1) * audio.hop_samples
-    window = tf.signal.inverse_stft_window_fn(audio.hop_samples)
-
-    def to_wave(spectrum: tf.Tensor) -> tf.Tensor:
-        return tf.signal.inverse_stft(spectrum, audio.n_fft, audio.hop_samples, audio.n_fft, window)[:, half:][
-            :, :samples
-        ]
-
-    def to_spectrum(wave: tf.Tensor) -> tf.Tensor:
-        return tf.signal.stft(tf.pad(wave, [[0, 0], [half, half]]), audio.n_fft, audio.hop_samples, audio.n_fft)
-
+    samples = (tf.shape(mel)[1] - 1) * audio.hop_samples
     phase = tf.random.stateless_uniform(tf.shape(magnitudes), [1, 2], -np.pi, np.pi)
     angles = tf.exp(tf.complex(0.0, 1.0) * tf.cast(phase, tf.complex64))
     previous = tf.zeros_like(angles)
     for _ in tf.range(iterations):
-        rebuilt = to_spectrum(to_wave(tf.cast(magnitudes, tf.complex64) * angles))
+        rebuilt = to_spectrum(to_waves(tf.cast(magnitudes, tf.complex64) * angles, samples, audio), audio)
         guess = rebuilt + tf.cast(momentum, tf.complex64) * (rebuilt - previous)
         angles = guess / tf.cast(tf.maximum(tf.abs(guess), 1e-8), tf.complex64)
         previous = rebuilt
-    return to_wave(tf.cast(magnitudes, tf.complex64) * angles)
+    return to_waves(tf.cast(magnitudes, tf.complex64) * angles, samples, audio)

@@ -15,6 +15,7 @@ from rich.table import Table
 from myxtts.cli.settings import make_folder
 from myxtts.cli.synthesize import load_synthesizer, read_texts, require_recordings
 from myxtts.config.config import AudioConfig
+from myxtts.config.load import load
 from myxtts.devices import import_tensorflow
 from myxtts.errors import UsageError
 from myxtts.scoring.scores import MEASURES
@@ -79,12 +80,11 @@ def _copy(options: argparse.Namespace, folder: Path) -> list[Any]:
     from myxtts.devices import plan_devices
     from myxtts.inference.evaluation import ITERATIONS, evaluate_copies
     from myxtts.models.voicebox import WaveMaker
-    from myxtts.training.checkpoint import read_checkpoint
     from myxtts.training.packaged import find_vocoder, read_vocoder
 
     path, _ = find_vocoder(options.vocoder, AudioConfig())
 
-    audio = read_checkpoint(path).config.audio if path else AudioConfig()
+    audio = load(path / "config.yaml").audio if path else AudioConfig()
     device = plan_devices().model_device
     makers = {f"{GRIFFIN_LIM}-{ITERATIONS}": WaveMaker(None, audio, device, iterations=ITERATIONS)}
     if path:

@@ -12,7 +12,15 @@ import numpy as np
 import tensorflow as tf
 from keras import layers
 
-from myxtts.audio.mel import LOG_DEVIATION, LOG_MEAN, correct_magnitudes, linear_magnitudes, mel_matrix
+from myxtts.audio.mel import (
+    LOG_DEVIATION,
+    LOG_MEAN,
+    correct_magnitudes,
+    linear_magnitudes,
+    mel_matrix,
+    to_spectrum,
+    to_waves,
+)
 from myxtts.audio.pitch import HIGHEST, LOWEST, OCTAVES, STATES
 from myxtts.config.config import AudioConfig, VocoderConfig
 from myxtts.models.layers import Block, ConvBlock
@@ -105,24 +113,24 @@ class Vocoder(keras.Model):
         envelope = log_envelope(mel, audio)
         voiced = tf.exp(tf.minimum(envelope + voiced, LOUDEST))
         voiceless = tf.exp(tf.minimum(envelope + voiceless - BREATH, LOUDEST))
-        spectrum = tf.complex(voiced * tf.cos(turn), voiced * tf.sin(turn)) * self._stft(pulses(pitch, audio))
-        spectrum += _real(voiceless) * self._stft(noise)
+        spectrum = tf.complex(voiced * tf.cos(turn), voiced * tf.sin(turn)) * to_spectrum(pulses(pitch, audio), audio)
+        spectrum += _real(voiceless) * to_spectrum(noise, audio)
         spectrum *= _real(self._correction(spectrum, mel))
-        return self._wave(spectrum, noise.shape[1] or tf.shape(noise)[1]), scores
+        return to_waves(spectrum, noise.shape[1] or tf.shape(noise)[1], audio), scores
 
     def speak(self, mel: tf.Tensor, noise: tf.Tensor, rounds: int = ROUNDS) -> tf.Tensor:
         """Waves, polished: a few rounds of Griffin-Lim, from phases that are almost right, make all frames agree."""
+        audio, samples = self.audio, tf.shape(noise)[1]
         waves, _ = self(mel, noise)
-        samples = tf.shape(noise)[1]
-        spectrum = self._stft(waves)
+        spectrum = to_spectrum(waves, audio)
         magnitudes = tf.abs(spectrum) * self._correction(spectrum, mel)
         before = tf.zeros_like(spectrum)
         for number in range(rounds):
             guess = spectrum + MOMENTUM * (spectrum - before) if number else spectrum
             before = spectrum
-            waves = self._wave(_real(magnitudes / tf.maximum(tf.abs(guess), 1e-8)) * guess, samples)
+            waves = to_waves(_real(magnitudes / tf.maximum(tf.abs(guess), 1e-8)) * guess, samples, audio)
             if number < rounds - 1:
-                spectrum = self._stft(waves)
+                spectrum = to_spectrum(waves, audio)
         return waves
 
     def _correction(self, spectrum: tf.Tensor, mel: tf.Tensor) -> tf.Tensor:
@@ -130,18 +138,6 @@ class Vocoder(keras.Model):
         magnitudes = tf.sqrt(tf.math.real(spectrum) ** 2 + tf.math.imag(spectrum) ** 2 + 1e-12)  # smooth at zero
         factors = correct_magnitudes(magnitudes, mel, self.audio, CORRECTIONS) / magnitudes
         return tf.clip_by_value(factors, 1 / MOST, MOST)
-
-    def _stft(self, waves: tf.Tensor) -> tf.Tensor:
-        half = self.audio.n_fft // 2
-        return tf.signal.stft(
-            tf.pad(waves, [[0, 0], [half, half]]), self.audio.n_fft, self.audio.hop_samples, self.audio.n_fft
-        )
-
-    def _wave(self, spectrum: tf.Tensor, samples: int | tf.Tensor) -> tf.Tensor:
-        audio, half = self.audio, self.audio.n_fft // 2
-        window = tf.signal.inverse_stft_window_fn(audio.hop_samples)
-        waves = tf.signal.inverse_stft(spectrum, audio.n_fft, audio.hop_samples, audio.n_fft, window)
-        return waves[:, half : half + samples]
 
 
 def _real(values: tf.Tensor) -> tf.Tensor:

@@ -13,7 +13,7 @@ from typing import Protocol, Self
 
 import tensorflow as tf
 
-from myxtts.batch import AnyBatch, Fed, Halves, RawBatch, Sizes
+from myxtts.batch import AnyBatch, Fed, Halves, RawBatch, Sizes, sizes_of
 from myxtts.devices import DevicePlan, guarded_copies, move, require_on, wait_for
 from myxtts.errors import RunError
 from myxtts.pipeline.clock import StageClock
@@ -67,7 +67,7 @@ def halve(batch: AnyBatch, prepared_on: str, devices: DevicePlan, transfer: Tran
         halves = (slice(None, half), slice(half, None))
         first, second = (type(batch)(*[part[rows] for part in batch]) for rows in halves)
     one, two = devices.data_device, devices.model_device
-    sizes = [Sizes(*[move(part, device) for part in batch.sizes]) for device in (one, two)]
+    sizes = [Sizes(*[move(part, device) for part in sizes_of(batch)]) for device in (one, two)]
     return Halves(transfer(first, one), transfer(second, two), *sizes)
 
 
@@ -239,7 +239,8 @@ class Feed:
                     require_on(self._devices.data_device, {"mel": batch.on_data.mel}, "half a batch")
                 else:
                     batch = self._transfer(batch, self._devices.model_device)
-                    require_on(self._devices.model_device, {"mel": batch.mel}, "batch")
+                    floats = {name: part for name, part in batch._asdict().items() if part.dtype == tf.float32}
+                    require_on(self._devices.model_device, floats, "batch")
                 if self._exact:
                     wait_for(batch[0].mel if isinstance(batch, Halves) else batch.mel)
             yield batch

@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from myxtts.config.config import AudioConfig, TrainingConfig
-from myxtts.config.load import lines_of_difference
+from myxtts.config.load import lines_of_difference, load
 from myxtts.errors import UsageError
 from myxtts.models.vocoder import Vocoder
 from myxtts.training.checkpoint import Checkpoint, find_checkpoint, read_checkpoint
@@ -33,7 +33,7 @@ def find_vocoder(name: str | None, audio: AudioConfig) -> tuple[Path | None, str
         return find_checkpoint(Path(name)), name
     if not VOCODER.is_dir():
         return None, f"{GRIFFIN_LIM} (no vocoder is in this package)"
-    if lines := lines_of_difference(audio, read_checkpoint(VOCODER).config.audio, "audio"):
+    if lines := lines_of_difference(audio, load(VOCODER / "config.yaml").audio, "audio"):
         return None, f"{GRIFFIN_LIM} (the vocoder in the package reads other mels: {'; '.join(lines)})"
     return VOCODER, "the one in the package"
 

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 import tensorflow as tf
 
-from myxtts.batch import AnyBatch, Sizes
+from myxtts.batch import AnyBatch, Sizes, sizes_of
 from myxtts.config.config import TrainingConfig
 from myxtts.devices import guarded_copies
 from myxtts.errors import UsageError
@@ -68,7 +68,7 @@ class TrainStep:
         """The flat gradient of a batch, and its losses."""
         # What XLA compiles wants even the handles of variables, which live with the host, on the device: not guarded.
         with nullcontext() if self.config.xla else guarded_copies():
-            return self._gradient.of(batch, batch.sizes, schedule, self.scale.read_value(), self.parts)
+            return self._gradient.of(batch, sizes_of(batch), schedule, self.scale.read_value(), self.parts)
 
     def apply(self, gradient: tf.Tensor, losses: dict[str, tf.Tensor], rate: tf.Tensor) -> dict[str, tf.Tensor]:
         """Moves the weights by a gradient."""
@@ -298,5 +298,5 @@ class EvaluateStep:
         return self._compiled(batch, schedule)
 
     def _step(self, batch: AnyBatch, schedule: Schedule) -> tuple[dict[str, tf.Tensor], Any]:
-        found = self._objective(self.model, batch, batch.sizes, schedule)
+        found = self._objective(self.model, batch, sizes_of(batch), schedule)
         return found.losses, found.output

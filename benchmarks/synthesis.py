@@ -1,8 +1,8 @@
-"""Speaking a 10-word sentence: cold start against `import tensorflow`, warm against real time.
+"""Speaking ten words with the voice in the package: cold start against `import tensorflow`, warm against real time.
 
 Prints one line each; exits 1 when a limit is missed. Runs in alternation, medians of the repeats.
 
-    python benchmarks/synthesis.py [--checkpoint RUN] [--repeats 5]
+    python benchmarks/synthesis.py [--repeats 5]
 """
 
 import argparse
@@ -23,25 +23,12 @@ def seconds(*words: str | Path) -> float:
     return time.perf_counter() - begin
 
 
-def train_small_run(folder: Path) -> Path:
-    """A run of the real `tiny` size, long enough to have learned durations."""
-    from myxtts.demo.corpus import make_corpus
-
-    corpus = make_corpus(folder / "corpus", "espeak", 60, seed=0).folder
-    words = ["train", "--train-data", corpus, "--cache-dir", folder / "cache", "--checkpoint-dir", folder / "run"]
-    seconds("-m", "myxtts", *words, "--batch-size", "4", "--max-steps", "80")
-    return folder / "run"
-
-
 def main() -> int:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--checkpoint", type=Path)
     parser.add_argument("--repeats", type=int, default=5)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        checkpoint = options.checkpoint or train_small_run(folder)
-        speak = ("-m", "myxtts", "synthesize", "--checkpoint", checkpoint, "--text", SENTENCE, "-o", folder / "a.wav")
+        speak = ("-m", "myxtts", "say", SENTENCE, "-o", Path(name, "a.wav"))
         seconds("-c", "import tensorflow"), seconds(*speak)  # files into the page cache
         imports, colds = [], []
         for _ in range(options.repeats):
@@ -53,8 +40,9 @@ def main() -> int:
 
         import_tensorflow()
         from myxtts.inference.synthesizer import Synthesizer
+        from myxtts.voice import VOICE
 
-        synthesizer = Synthesizer(checkpoint)
+        synthesizer = Synthesizer(VOICE)
         voice = synthesizer.voice()
         synthesizer.speak(SENTENCE, voice)
         rates = []

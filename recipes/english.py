@@ -17,23 +17,24 @@ from pathlib import Path
 HIBARI, OTHERS = 2600, 360  # sentences read by the main voice, and by each of the others
 # Voices of other pitch and timbre, so that a reference decides something. Not here, to be tested with: UNHEARD.
 VOICES = ("hibari@0.84", "hibari@1.16", "flite:slt", "flite:rms", "flite:awb", "flite:kal16")
+# A few sentences each of the same readers higher and lower: many voices, so that the space between them is learned too.
+SHIFTED, FEW = tuple(f"flite:{name}@{tempo}" for name in ("slt", "rms", "awb", "kal16") for tempo in (0.9, 1.12)), 80
 UNHEARD = ("hibari@0.92", "espeak:en-us+f3", "espeak:en-us+m3")
 COMMON = 4000  # words that are frequent enough to be read in rows, for sounds in neighbourhoods the grammar lacks
 ROW_SHARE = 0.2  # of the sentences
+LONG, SHORT = 400, 100  # of the main voice's: sentences joined to long ones, and a word or two
 SEED = 11
 
 
 def make_texts(count: int) -> list[str]:
     """Sentences of the demo's grammar, and rows of common words."""
-    from wordfreq import top_n_list
-
     from myxtts.demo.sentences import make_sentences
 
     pick = random.Random(SEED)
-    words = [word for word in top_n_list("en", 2 * COMMON) if word.isascii() and word.isalpha() and len(word) > 2]
+    words = common_words()
     rows = []
     for _ in range(int(count * ROW_SHARE)):
-        row = pick.sample(words[:COMMON], pick.randint(4, 9))
+        row = pick.sample(words, pick.randint(4, 9))
         comma = pick.randint(2, len(row) - 1)
         rows.append(f"{' '.join(row[:comma])}, {' '.join(row[comma:])}{pick.choice('..?!')}".capitalize())
     texts = make_sentences(count - len(rows), SEED) + rows
@@ -41,13 +42,40 @@ def make_texts(count: int) -> list[str]:
     return texts
 
 
+def make_odd_lengths() -> list[str]:
+    """Texts that are longer and shorter than the grammar's."""
+    from myxtts.demo.sentences import make_sentences
+
+    pick = random.Random(SEED + 1)
+    parts = iter(make_sentences(3 * LONG, SEED + 1))
+    texts = []
+    for _ in range(LONG):
+        some = [next(parts) for _ in range(pick.choice((2, 2, 3)))]
+        joints = [pick.choice((", and ", ", but ", "; ", ", ")) for _ in some[1:]]
+        texts.append("".join(part[:-1] + joint for part, joint in zip(some, joints, strict=False)) + some[-1])
+    words = common_words()
+    texts += [" ".join(pick.sample(words, pick.randint(1, 2))).capitalize() + pick.choice("..?!") for _ in range(SHORT)]
+    return texts
+
+
+def common_words() -> list[str]:
+    from wordfreq import top_n_list
+
+    words = [word for word in top_n_list("en", 2 * COMMON) if word.isascii() and word.isalpha() and len(word) > 2]
+    return words[:COMMON]
+
+
 def make_corpora(folder: Path) -> None:
     """One for the speech model, and one for the vocoder in which the main voice has all pitches."""
     from myxtts.demo.corpus import make_choir
+    from myxtts.demo.sentences import make_sentences
 
     texts = iter(make_texts(HIBARI + OTHERS * len(VOICES)))
     take = lambda count: [next(texts) for _ in range(count)]  # noqa: E731
     parts = {"hibari": take(HIBARI), **{voice: take(OTHERS) for voice in VOICES}}
+    parts["hibari"][-LONG - SHORT :] = make_odd_lengths()
+    more = iter(make_sentences(FEW * len(SHIFTED), SEED + 2))
+    parts |= {voice: [next(more) for _ in range(FEW)] for voice in SHIFTED}
 
     def show(what: str, done: int, total: int) -> None:
         print(f"\r{what} {done}/{total}", end="", file=sys.stderr, flush=True)

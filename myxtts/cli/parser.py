@@ -5,6 +5,7 @@ Out: a namespace; settings are under their configuration key ("training.lr").
 """
 
 import argparse
+import math
 from collections.abc import Callable
 
 from myxtts import __version__
@@ -18,22 +19,20 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {message} (see {self.prog} --help)\n")
 
 
-def _speed(word: str) -> float:
-    if not 0.25 <= float(word) <= 4.0:
-        raise argparse.ArgumentTypeError(f"{word} is out of range; choose a speed between 0.25 and 4")
-    return float(word)
+def _between(low: float, high: float, kind: type[int] | type[float] = float) -> Callable[[str], float]:
+    """Reads a number of that kind and range."""
 
+    def read(word: str) -> float:
+        try:
+            number = kind(word)
+        except ValueError:
+            number = math.nan
+        if not low <= number <= high:
+            what = "a whole number" if kind is int else "a number"
+            raise argparse.ArgumentTypeError(f"{word!r}: give {what} between {low:g} and {high:g}")
+        return number
 
-def _pitch(word: str) -> float:
-    if not 0.5 <= float(word) <= 2.0:
-        raise argparse.ArgumentTypeError(f"{word} is out of range; choose a pitch between 0.5 and 2")
-    return float(word)
-
-
-def _steps(word: str) -> int:
-    if not 0 <= int(word) <= 100:
-        raise argparse.ArgumentTypeError(f"{word} is out of range; choose between 0 and 100 steps")
-    return int(word)
+    return read
 
 
 def _gpu(word: str) -> int:
@@ -338,11 +337,13 @@ def _voice_settings(speak: argparse.ArgumentParser) -> None:
     )
     voice.add_argument("--speaker", help="a speaker of the training data instead of a reference")
     speak.add_argument("--language", choices=LANGUAGES, help="language of the text (default: the checkpoint's first)")
-    speak.add_argument("--speed", type=_speed, default=1.0, metavar="X", help="1.2 speaks a fifth faster (default 1)")
-    speak.add_argument("--pitch", type=_pitch, default=1.0, metavar="X", help="1.2 speaks a fifth higher (default 1)")
-    speak.add_argument(
-        "--steps", type=_steps, metavar="N", help="steps in which a refiner draws the grain; 0: none (default 4)"
-    )
+    for flag, reads, help in (
+        ("--speed", _between(0.25, 4), "1.2 speaks a fifth faster (default 1)"),
+        ("--pitch", _between(0.5, 2), "1.2 speaks a fifth higher (default 1)"),
+    ):
+        speak.add_argument(flag, type=reads, default=1.0, metavar="X", help=help)
+    words = "steps in which a refiner draws the grain; 0: none (default 4)"
+    speak.add_argument("--steps", type=_between(0, 100, int), metavar="N", help=words)
     speak.add_argument(
         "--vocoder",
         metavar="DIR",

@@ -42,6 +42,16 @@ def _require(condition: bool, message: str) -> None:
         raise UsageError(message)
 
 
+def _require_positive(section: str, config: Any, *names: str) -> None:
+    for name in names:
+        _require(getattr(config, name) > 0, f"{section}.{name} is {getattr(config, name)}; it must be positive")
+
+
+def _require_no_negative(section: str, config: Any, *names: str) -> None:
+    for name in names:
+        _require(getattr(config, name) >= 0, f"{section}.{name} is {getattr(config, name)}; it cannot be negative")
+
+
 @dataclass(frozen=True)
 class AudioConfig:
     """The one mel definition: 80 log-mel bands of a 1024-sample window every 256 samples at 22.05 kHz."""
@@ -94,11 +104,11 @@ class ModelConfig:
 
     def __post_init__(self) -> None:
         _require(self.size in MODEL_SIZES, f"model.size is {self.size!r}; choose one of {', '.join(MODEL_SIZES)}")
-        positive = ("width", "heads", "text_blocks", "decoder_blocks", "duration_blocks", "speaker_blocks",
-                    "speaker_tokens", "frames_per_step", "reference_frames", "decoder_attention_every")  # fmt: skip
-        for name in positive:
-            _require(getattr(self, name) > 0, f"model.{name} is {getattr(self, name)}; it must be positive")
-        _require(self.refiner_blocks >= 0, f"model.refiner_blocks is {self.refiner_blocks}; it cannot be negative")
+        _require_positive(
+            "model", self, "width", "heads", "text_blocks", "decoder_blocks", "duration_blocks", "speaker_blocks",
+            "speaker_tokens", "frames_per_step", "reference_frames", "decoder_attention_every",
+        )  # fmt: skip
+        _require_no_negative("model", self, "refiner_blocks")
         _require(
             self.refiner_width > 0 and self.refiner_width % 2 == 0,
             f"model.refiner_width is {self.refiner_width}; it must be positive and even",
@@ -125,8 +135,7 @@ class VocoderConfig:
     slice_frames: int = 64  # mel frames of a clip that are trained on at once
 
     def __post_init__(self) -> None:
-        for name in ("width", "blocks", "pitch_width", "pitch_blocks", "critic_width"):
-            _require(getattr(self, name) > 0, f"vocoder.{name} is {getattr(self, name)}; it must be positive")
+        _require_positive("vocoder", self, "width", "blocks", "pitch_width", "pitch_blocks", "critic_width")
         _require(self.slice_frames >= 16, f"vocoder.slice_frames is {self.slice_frames}; it must be 16 or more")
 
 
@@ -190,12 +199,11 @@ class DataConfig:
             ("batch_size", 65_536),
         ):
             _require(getattr(self, name) <= most, f"data.{name} is {getattr(self, name)}; it can be at most {most}")
-        for name in ("stall_timeout", "data_gpu_memory", "model_gpu_memory"):
-            _require(getattr(self, name) > 0, f"data.{name} is {getattr(self, name)}; it must be positive")
-        for name in ("batch_size", "buckets", "pipeline_buffer_size", "min_clips"):
-            _require(getattr(self, name) > 0, f"data.{name} is {getattr(self, name)}; it must be positive")
-        for name in ("num_workers", "val_clips", "prefetch"):
-            _require(getattr(self, name) >= 0, f"data.{name} is {getattr(self, name)}; it cannot be negative")
+        _require_positive(
+            "data", self, "stall_timeout", "data_gpu_memory", "model_gpu_memory", "batch_size", "buckets",
+            "pipeline_buffer_size", "min_clips",
+        )  # fmt: skip
+        _require_no_negative("data", self, "num_workers", "val_clips", "prefetch")
         _require(
             0 < self.min_seconds < self.max_seconds,
             f"data.min_seconds {self.min_seconds} must be positive and less than data.max_seconds {self.max_seconds}",
@@ -252,23 +260,14 @@ class TrainingConfig:
             math.isfinite(self.max_minutes),
             f"training.max_minutes is {self.max_minutes}; give a number of minutes, or 0 for no limit",
         )
-        for name in ("epochs", "max_minutes", "warmup_steps", "flat_start_sweeps", "guide_steps", "early_stop",
-                     "critics_after", "fooling_loss", "different_loss",
-                     "sample_every", "eval_every"):  # fmt: skip
-            _require(getattr(self, name) >= 0, f"training.{name} is {getattr(self, name)}; it cannot be negative")
-        for name in (
-            "lr",
-            "clip_norm",
-            "max_steps",
-            "flat_start_clips",
-            "grad_accum",
-            "max_bad_steps",
-            "log_every",
-            "val_every",
-            "save_every",
-            "keep",
-        ):
-            _require(getattr(self, name) > 0, f"training.{name} is {getattr(self, name)}; it must be positive")
+        _require_no_negative(
+            "training", self, "epochs", "max_minutes", "warmup_steps", "flat_start_sweeps", "guide_steps", "early_stop",
+            "critics_after", "fooling_loss", "different_loss", "sample_every", "eval_every",
+        )  # fmt: skip
+        _require_positive(
+            "training", self, "lr", "clip_norm", "max_steps", "flat_start_clips", "grad_accum", "max_bad_steps",
+            "log_every", "val_every", "save_every", "keep",
+        )  # fmt: skip
         _require(self.lr < 1, f"training.lr is {self.lr}; it must be less than 1")
         _require(0 <= self.seed < 2**31, f"training.seed is {self.seed}; it must lie between 0 and 2147483647")
         _require(0 <= self.ema_decay < 1, f"training.ema_decay is {self.ema_decay}; it must lie in [0, 1)")

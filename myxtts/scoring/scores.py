@@ -43,7 +43,7 @@ class Scores:
     missing: dict[str, str]
 
 
-def score(clips: Sequence[SpokenClip], voices: Sequence[Path] = ()) -> Scores:
+def score(clips: Sequence[SpokenClip], voices: Sequence[Path] = (), only: Sequence[str] = MEASURES) -> Scores:
     """Has clips of one language listened to, in a process of its own.
 
     Error rates are edits over all clips by characters over all clips; all else are plain means.
@@ -55,6 +55,7 @@ def score(clips: Sequence[SpokenClip], voices: Sequence[Path] = ()) -> Scores:
     measures += ["similarity"] if voices else []
     measures += ["dnsmos"]
     measures += ["pesq"] if all(clip.recording for clip in clips) else []
+    measures = [name for name in measures if name in only]
     job = {
         "clips": [{"wave": str(c.wave), "recording": str(c.recording) if c.recording else None} for c in clips],
         "voices": [str(path) for path in voices[:VOICES]],

@@ -24,6 +24,7 @@ from myxtts.errors import RunError, UsageError
 from myxtts.files import lock, sync
 from myxtts.text.tokenizer import Tokenizer
 from myxtts.training.state import RunState
+from myxtts.voice import SHIPPED
 
 FORMAT = 2
 OURS = re.compile(r"step-\d{8,}(-\d+)?")  # a step that was reached twice, by going back, has a number at its end
@@ -165,18 +166,20 @@ def _in_use(run: Path) -> UsageError:
 
 
 def find_checkpoint(path: Path, prefer: tuple[str, ...] = ("best", "latest")) -> Path:
-    """A checkpoint folder from itself or from the run that holds it.
+    """A checkpoint folder from itself, from the run that holds it, or by the name of one in the package.
 
     Raises:
         UsageError: there is none.
     """
+    if not path.exists():
+        path = SHIPPED.get(str(path), path)
     if (path / "state.json").is_file():
         return path
     for name in prefer:
         if (path / name / "state.json").is_file():
             return path / name
     if not path.exists():
-        raise UsageError(f"no such checkpoint: {path}")
+        raise UsageError(f"no such checkpoint: {path}; name a run folder, or {' or '.join(SHIPPED)} in the package")
     if others := list_checkpoints(path):
         raise UsageError(f"{path / prefer[-1]} is missing or points nowhere; name a checkpoint: {others[-1]}")
     raise UsageError(f"{path} holds no checkpoint; name a folder that `myxtts train --checkpoint-dir` wrote")

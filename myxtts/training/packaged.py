@@ -59,14 +59,9 @@ def read_vocoder(path: Path | None, audio: AudioConfig, device: str) -> Vocoder 
 
 
 def shrink(checkpoint: Checkpoint) -> Checkpoint:
-    """What speaking and fine-tuning need of a checkpoint: no optimizer, no critics, nothing of the machine."""
+    """What speaking and fine-tuning need of a checkpoint: no optimizer, nothing of the machine."""
     arrays = {name: value for name, value in checkpoint.arrays.items() if name.startswith("guide/")}
-    average = checkpoint.arrays["average"]
-    if checkpoint.config.training.target == "vocoder":
-        model = Vocoder(checkpoint.config.vocoder, checkpoint.config.audio)
-        model.create_variables()
-        average = average[: sum(int(np.prod(v.shape)) for v in model.trainable_variables)]
-    arrays["average"] = average.astype(np.float16)
+    arrays["average"] = checkpoint.arrays["average"].astype(np.float16)
     data = replace(checkpoint.config.data, train_data="", val_data="", cache_dir="")
     training = TrainingConfig(target=checkpoint.config.training.target)
     config = replace(checkpoint.config, data=data, training=training)

@@ -7,7 +7,7 @@ Out: a `Target`.
 import functools
 import itertools
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from typing import Any, Protocol, cast
 
@@ -132,7 +132,7 @@ class SpeechTarget:
             return maker.wave(box.mel(tokens[number], box.voice(references[number])))
 
         texts, languages = [clip.text for clip in clips], [clip.language for clip in clips]
-        return Speaker(texts, languages, functools.partial(_load, model, device, turn), say)
+        return Speaker(texts, languages, _loader(load_average, model, device, turn), say)
 
 
 class VocoderTarget:
@@ -174,17 +174,18 @@ class VocoderTarget:
         maker = WaveMaker(model, audio, device, turn)
         clips = [dataset.pack[number] for number in numbers]
         texts, languages = [clip.text for clip in clips], [clip.language for clip in clips]
-
-        def load(average: np.ndarray) -> None:
-            with turn, tf.device(device):
-                load_vocoder(model, {"average": average})
-
+        load = _loader(load_vocoder, model, device, turn)
         return Speaker(texts, languages, load, lambda number: maker.wave(mels[number]), recordings)
 
 
-def _load(model: XTTS, device: str, turn: AbstractContextManager, average: np.ndarray) -> None:
-    with turn, tf.device(device):
-        load_average(model, {"average": average})
+def _loader(give: Callable, model: Any, device: str, turn: AbstractContextManager) -> Callable[[np.ndarray], None]:
+    """What gives a model on a device new averaged weights, when it is its turn."""
+
+    def load(average: np.ndarray) -> None:
+        with turn, tf.device(device):
+            give(model, {"average": average})
+
+    return load
 
 
 def make_target(config: XTTSConfig, symbols: int) -> Target:

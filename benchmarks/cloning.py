@@ -34,6 +34,14 @@ def read_aloud(voice: str, texts: list[str], folder: Path) -> list[Path]:
     return paths
 
 
+def measure(clips: list[SpokenClip], recordings: list[Path]) -> list[float]:
+    """How like the voice of some recordings each clip is."""
+    found = score(clips, recordings, only=["similarity"])
+    if found.missing:
+        sys.exit(f"likeness cannot be measured: {'; '.join(found.missing.values())}")
+    return [float(row["similarity"]) for row in found.clips]
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--recordings", type=Path, help="a folder of recordings of one more voice, never trained on")
@@ -51,7 +59,10 @@ def main() -> int:
             for number, voice in enumerate((*heard, *UNHEARD))
         }
         if options.recordings:
-            recordings[options.recordings.name] = sorted(options.recordings.rglob("*.wav"))[: REFERENCES + KNOWN_BY]
+            files = sorted(options.recordings.rglob("*.wav"))[: REFERENCES + KNOWN_BY]
+            if len(files) <= REFERENCES:
+                sys.exit(f"{options.recordings} holds {len(files)} WAV files; {REFERENCES + 1} or more are needed")
+            recordings[options.recordings.name] = files
         clips, owners = [], []
         for voice, paths in recordings.items():
             tokens = synthesizer.voice(paths[:REFERENCES])
@@ -59,10 +70,7 @@ def main() -> int:
                 clips.append(SpokenClip(home / f"{len(clips)}.wav"))
                 owners.append(voice)
                 write_wave(clips[-1].wave, synthesizer.speak(text, tokens), synthesizer.sample_rate)
-        likeness = {  # to each reader, of each clip
-            voice: [float(row["similarity"]) for row in score(clips, paths[REFERENCES:], only=["similarity"]).clips]
-            for voice, paths in recordings.items()
-        }
+        likeness = {voice: measure(clips, paths[REFERENCES:]) for voice, paths in recordings.items()}
     right = {}
     for voice in recordings:
         mine = [number for number, owner in enumerate(owners) if owner == voice]

@@ -8,6 +8,7 @@ Each part that is already done is kept, and a training run that was ended goes o
 """
 
 import argparse
+import json
 import random
 import shutil
 import subprocess
@@ -68,7 +69,7 @@ def common_words() -> list[str]:
 def make_corpora(folder: Path) -> None:
     """One for the speech model, and one for the vocoder in which the main voice has all pitches."""
     from myxtts.demo.corpus import make_choir
-    from myxtts.demo.sentences import make_sentences
+    from myxtts.demo.sentences import evaluation_sentences, make_sentences
 
     texts = iter(make_texts(HIBARI + OTHERS * len(VOICES)))
     take = lambda count: [next(texts) for _ in range(count)]  # noqa: E731
@@ -80,6 +81,8 @@ def make_corpora(folder: Path) -> None:
     def show(what: str, done: int, total: int) -> None:
         print(f"\r{what} {done}/{total}", end="", file=sys.stderr, flush=True)
 
+    if seen := set(evaluation_sentences()) & {text for part in parts.values() for text in part}:
+        sys.exit(f"these are for evaluation and must not be trained on: {seen}; choose another SEED")
     make_choir(folder / "speech", parts, SEED, progress=show)
     pick = random.Random(SEED)
     tempos = [2.0 ** pick.uniform(-0.5, 0.4) for _ in range(60)]
@@ -90,28 +93,32 @@ def make_corpora(folder: Path) -> None:
     print(file=sys.stderr)
 
 
-def train(corpus: Path, run: Path, *flags: str) -> None:
-    """Trains with the command, or goes on with a run that was ended."""
-    words = [sys.executable, "-m", "myxtts", "train"]
-    if (run / "latest").exists():
-        words += ["--resume", str(run)]
-    else:
-        words += ["--train-data", str(corpus), "--checkpoint-dir", str(run), *flags]
-    code = subprocess.run(words).returncode
-    if code not in (0, 2):  # 2: the run is complete
-        sys.exit(code)
+def train(corpus: Path, run: Path, steps: int, *flags: str) -> Path:
+    """Trains with the command, or goes on with a run that was ended; its newest checkpoint."""
+    words = [sys.executable, "-m", "myxtts", "train", "--max-steps", str(steps), "--checkpoint-dir", str(run)]
+    if not _is_complete(run, steps):
+        begun = (run / "latest").exists()
+        words += ["--resume", str(run)] if begun else ["--train-data", str(corpus), *flags]
+        if code := subprocess.run(words).returncode:
+            sys.exit(code)
+    return run / "latest"
 
 
-def ship(run: Path, target: Path) -> None:
-    """Puts a small copy of a run's best checkpoint into the package."""
-    from myxtts.training.checkpoint import find_checkpoint, read_checkpoint, write_checkpoint
+def _is_complete(run: Path, steps: int) -> bool:
+    state = run / "latest" / "state.json"
+    return state.is_file() and json.loads(state.read_text(encoding="utf-8"))["step"] >= steps
+
+
+def ship(checkpoint: Path, target: Path) -> None:
+    """Puts a small copy of a checkpoint into the package."""
+    from myxtts.training.checkpoint import read_checkpoint, write_checkpoint
     from myxtts.training.packaged import shrink
 
-    shutil.rmtree(target, ignore_errors=True)
     part = target.with_name(f".{target.name}")
     shutil.rmtree(part, ignore_errors=True)
-    small = shrink(read_checkpoint(find_checkpoint(run, ("latest",))))
-    write_checkpoint(part, small, keep=1, best=False).rename(target)
+    small = write_checkpoint(part, shrink(read_checkpoint(checkpoint)), keep=1, best=False)
+    shutil.rmtree(target, ignore_errors=True)
+    small.rename(target)
     shutil.rmtree(part)
     print(f"{target}: {sum(file.stat().st_size for file in target.iterdir()) / 1e6:.1f} MB")
 
@@ -119,24 +126,21 @@ def ship(run: Path, target: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--folder", type=Path, required=True, help="where corpora and runs are kept")
-    parser.add_argument("--vocoder-steps", type=int, default=14_000)
-    parser.add_argument("--speech-steps", type=int, default=16_000)
+    parser.add_argument("--vocoder-steps", type=int, default=9_000)
+    parser.add_argument("--speech-steps", type=int, default=8_000)
     options = parser.parse_args()
     folder = options.folder
-    if not (folder / "waves" / "metadata.csv").is_file():
-        make_corpora(folder)
-    cache = ("--cache-dir", str(folder / "cache"), "--log-every", "100", "--sample-every", "0")
-    train(
-        folder / "waves", folder / "vocoder", *cache, "--target", "vocoder", "--batch-size", "8", "--lr", "1.5e-3",
-        "--max-steps", str(options.vocoder_steps), "--critics-after", str(options.vocoder_steps // 2),
-    )  # fmt: skip
+    make_corpora(folder)
+    cache = ("--cache-dir", str(folder / "cache"), "--log-every", "100", "--sample-every", "0", "--batch-size", "8")
+    steps = options.vocoder_steps
+    critics = ("--target", "vocoder", "--lr", "1.5e-3", "--critics-after", str(2 * steps // 3))
+    vocoder = train(folder / "waves", folder / "vocoder", steps, *cache, *critics)
+    settings = Path(__file__).with_suffix(".yaml")
+    speech = train(folder / "speech", folder / "run", options.speech_steps, *cache, "--config", str(settings))
     from myxtts.voice import VOCODER, VOICE
 
-    ship(folder / "vocoder", VOCODER)
-    train(
-        folder / "speech", folder / "run", *cache, "--batch-size", "8", "--max-steps", str(options.speech_steps),
-    )  # fmt: skip
-    ship(folder / "run", VOICE)
+    ship(vocoder, VOCODER)
+    ship(speech, VOICE)
 
 
 if __name__ == "__main__":

@@ -13,27 +13,27 @@ from pathlib import Path
 
 import numpy as np
 import tensorflow as tf
+from english import UNHEARD
 
 from myxtts.audio.mel import log_mel, reference_mel
 from myxtts.audio.wav import read_wave, trim_silence, write_wave
 from myxtts.config.config import AudioConfig
 from myxtts.demo.page import Sound, document, figure, side_by_side
-from myxtts.demo.sentences import make_sentences
+from myxtts.demo.sentences import evaluation_sentences
 from myxtts.demo.voices import Reader, choose_voice
 from myxtts.errors import UsageError
+from myxtts.inference.evaluation import ITERATIONS
 from myxtts.inference.synthesizer import Synthesizer
 from myxtts.models.voicebox import Manner, WaveMaker
-from myxtts.training.packaged import find_vocoder, read_vocoder
 from myxtts.voice import VOICE
 
-SENTENCES = make_sentences(400, 31)[-9:]
+SENTENCES = evaluation_sentences()[-9:]
 OWN = (
     "Good morning. This voice was made on two small cores, from nothing but patience.",
     "The quick brown fox jumps over the lazy dog, and nobody minds.",
     "How far is it from here to the sea? Twelve miles, or a little more!",
 )
 HEARD = ("hibari", "hibari@0.84", "flite:rms", "flite:awb")
-UNHEARD = ("hibari@0.92", "espeak:en-us+f3")
 COPIES = 3
 
 
@@ -42,10 +42,8 @@ class Samples:
 
     def __init__(self) -> None:
         self.synthesizer = Synthesizer(VOICE)
-        self.audio, device = self.synthesizer.config.audio, self.synthesizer.device
-        vocoder = read_vocoder(find_vocoder(None, self.audio)[0], self.audio, device)
-        self.vocoder = WaveMaker(vocoder, self.audio, device)
-        self.griffin_lim = WaveMaker(None, self.audio, device, iterations=60)
+        self.audio, self.vocoder = self.synthesizer.config.audio, self.synthesizer.maker
+        self.griffin_lim = WaveMaker(None, self.audio, self.synthesizer.device, iterations=ITERATIONS)
 
     def copies(self, recordings: list[Path]) -> str:
         """Recordings beside what the vocoder and Griffin-Lim make of their mels."""
@@ -58,7 +56,7 @@ class Samples:
                     path.name,
                     [
                         self._figure(wave, "recording"),
-                        self._figure(self.griffin_lim.wave(mel), "Griffin-Lim, 60 iterations"),
+                        self._figure(self.griffin_lim.wave(mel), f"Griffin-Lim, {ITERATIONS} iterations"),
                         self._figure(self.vocoder.wave(mel), "vocoder in the package", ours=True),
                     ],
                 )

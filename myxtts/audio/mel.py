@@ -49,6 +49,11 @@ def to_waves(spectrum: tf.Tensor, samples: int | tf.Tensor, audio: AudioConfig) 
     return waves[:, half:][:, :samples]
 
 
+def smooth_magnitudes(spectrum: tf.Tensor, floor: float) -> tf.Tensor:
+    """Magnitudes of a complex spectrum with a gradient at zero too; `floor` is added to the power."""
+    return tf.sqrt(tf.math.real(spectrum) ** 2 + tf.math.imag(spectrum) ** 2 + floor)
+
+
 def log_mel(waves: tf.Tensor, audio: AudioConfig) -> tf.Tensor:
     """Normalised log-mel [B, frames, n_mels] of waves [B, samples]; zeros stand before and after a wave."""
     mel = tf.abs(to_spectrum(waves, audio)) @ tf.constant(mel_matrix(audio))

@@ -25,8 +25,9 @@ def read_wave(path: Path, sample_rate: int) -> np.ndarray:
         raise UsageError(f"no such recording: {path}")
     try:
         wave, rate = soundfile.read(path, dtype="float32", always_2d=True)
-    except soundfile.LibsndfileError as error:
-        raise UsageError(f"{path} is not a recording that can be read: {error.error_string}") from None
+    except (soundfile.LibsndfileError, TypeError) as error:  # TypeError: samples without a header (.raw)
+        reason = getattr(error, "error_string", "it has no header")
+        raise UsageError(f"{path} is not a recording that can be read: {reason}") from None
     if not len(wave):
         raise UsageError(f"{path} holds no samples")
     if not np.isfinite(wave).all():
@@ -58,6 +59,11 @@ def write_wave(path: Path, wave: np.ndarray, sample_rate: int) -> None:
     except (OSError, soundfile.LibsndfileError) as error:
         partial.unlink(missing_ok=True)
         raise UsageError(f"cannot write {path}: {getattr(error, 'strerror', None) or error}") from None
+
+
+def limit_peak(wave: np.ndarray, peak: float = 0.95) -> np.ndarray:
+    """The same wave, softer where it would be cut off."""
+    return wave * min(1.0, peak / max(float(np.abs(wave).max()), 1e-6))
 
 
 def trim_silence(wave: np.ndarray, sample_rate: int, keep_seconds: float = 0.05, below_db: float = 42.0) -> np.ndarray:

@@ -3,6 +3,7 @@
 import argparse
 import dataclasses
 import json
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,10 +19,10 @@ from myxtts.config.config import AudioConfig
 from myxtts.config.load import load
 from myxtts.devices import import_tensorflow
 from myxtts.errors import UsageError
-from myxtts.scoring.scores import MEASURES
+from myxtts.scoring.scores import MEASURES, require_measures
 from myxtts.voice import GRIFFIN_LIM
 
-SENTENCES, SEED = 50, 20  # of our own, where none are given; the seed is used nowhere else
+CLIPS = 32  # that are copied unless told otherwise
 SOUNDS = (".wav", ".flac", ".ogg", ".mp3")
 LABELS = {
     "cer": "CER", "wer": "WER", "similarity": "likeness", "dnsmos": "DNSMOS", "pesq": "PESQ", "stoi": "STOI",
@@ -31,8 +32,8 @@ LABELS = {
 
 def run(options: argparse.Namespace) -> int:
     """Speaks or copies, has it scored, prints a table or JSON."""
-    if options.clips < 1:
-        raise UsageError(f"--clips is {options.clips}; it must be positive")
+    if options.clips is not None and (options.clips < 1 or not options.copy):
+        raise UsageError(f"--clips is {options.clips}; give a positive number, with --copy")
     with _folder(options.output) as folder:
         found = _copy(options, folder) if options.copy else [_speak(options, folder)]
     if options.json:
@@ -57,6 +58,7 @@ def _speak(options: argparse.Namespace, folder: Path) -> Any:
     texts = read_texts(options) if options.text_file else None
     like = find_recordings(Path(options.like)) if options.like else []
     references = require_recordings(options.reference)
+    require_measures("evaluate")
     synthesizer, manner = load_synthesizer(options)
     from myxtts.inference.evaluation import evaluate_speech
 
@@ -64,26 +66,29 @@ def _speak(options: argparse.Namespace, folder: Path) -> Any:
     if texts is None:
         if language != "en":
             raise UsageError(f"there are no sentences of our own in {language}; give --text-file")
-        from myxtts.demo.sentences import make_sentences
+        from myxtts.demo.sentences import evaluation_sentences
 
-        texts = make_sentences(SENTENCES * 6, SEED)[-SENTENCES:]
+        texts = evaluation_sentences()
+    synthesizer.require_speakable(texts, language)
     voice = synthesizer.voice(references, options.speaker)
     return evaluate_speech(synthesizer, texts, voice, language, manner, folder, like)
 
 
 def _copy(options: argparse.Namespace, folder: Path) -> list[Any]:
-    for flag in ("text_file", "like", "speaker", "language", "steps"):
-        if getattr(options, flag) is not None:
+    for flag, unset in (("text_file", None), ("like", None), ("speaker", None), ("language", None), ("steps", None),
+                        ("reference", []), ("speed", 1.0), ("pitch", 1.0)):  # fmt: skip
+        if getattr(options, flag) != unset:
             raise UsageError(f"--{flag.replace('_', '-')} goes with --checkpoint, not with --copy")
-    recordings = find_recordings(Path(options.copy))[: options.clips]
+    recordings = find_recordings(Path(options.copy), options.output)[: options.clips or CLIPS]
     import_tensorflow()
     from myxtts.devices import plan_devices
     from myxtts.inference.evaluation import ITERATIONS, evaluate_copies
     from myxtts.models.voicebox import WaveMaker
     from myxtts.training.packaged import find_vocoder, read_vocoder
 
-    path, _ = find_vocoder(options.vocoder, AudioConfig())
-
+    path, told = find_vocoder(options.vocoder, AudioConfig())
+    if options.vocoder is None and path is None:
+        print(f"vocoder: {told}", file=sys.stderr)
     audio = load(path / "config.yaml").audio if path else AudioConfig()
     device = plan_devices().model_device
     makers = {f"{GRIFFIN_LIM}-{ITERATIONS}": WaveMaker(None, audio, device, iterations=ITERATIONS)}
@@ -92,13 +97,14 @@ def _copy(options: argparse.Namespace, folder: Path) -> list[Any]:
     return evaluate_copies(makers, recordings, audio, folder)
 
 
-def find_recordings(folder: Path) -> list[Path]:
-    """The sound files in a folder and below it.
+def find_recordings(folder: Path, besides: str | None = None) -> list[Path]:
+    """The sound files in a folder and below it, but for those in the folder `besides`.
 
     Raises:
         UsageError: there are none.
     """
     found = sorted(path for path in folder.rglob("*") if path.suffix.lower() in SOUNDS)
+    found = [path for path in found if besides is None or Path(besides).resolve() not in path.resolve().parents]
     if not found:
         raise UsageError(f"{folder} holds no recordings ({', '.join(SOUNDS)})")
     return found

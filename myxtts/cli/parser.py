@@ -318,7 +318,7 @@ def _add_evaluate(commands: argparse._SubParsersAction) -> None:
     what.add_argument("--copy", metavar="DIR", help="folder of recordings for the vocoder to copy")
     evaluate.add_argument("--text-file", metavar="FILE", help="one sentence a line (default: 50 English ones)")
     evaluate.add_argument("--like", metavar="DIR", help="recordings of the voice that the speech should be like")
-    evaluate.add_argument("--clips", type=int, default=32, metavar="N", help="most recordings to copy (default 32)")
+    evaluate.add_argument("--clips", type=int, metavar="N", help="most recordings to copy (default 32)")
     evaluate.add_argument(
         "-o", "--output", metavar="DIR", help="folder that keeps what was spoken (default: none is kept)"
     )

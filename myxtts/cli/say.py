@@ -5,10 +5,14 @@ import shutil
 import subprocess
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from myxtts.cli.synthesize import check_target, load_synthesizer, read_texts, require_recordings
-from myxtts.errors import RunError, UsageError
+from myxtts.errors import UsageError
 from myxtts.voice import VOICE
+
+if TYPE_CHECKING:
+    import numpy as np
 
 PLAYERS = {"pw-play": [], "paplay": [], "aplay": ["-q"], "afplay": [], "ffplay": ["-nodisp", "-autoexit", "-v", "0"]}
 
@@ -16,11 +20,11 @@ PLAYERS = {"pw-play": [], "paplay": [], "aplay": ["-q"], "afplay": [], "ffplay":
 def run(options: argparse.Namespace) -> int:
     """Speaks with the voice in the package, into a file or through the machine's own player."""
     options.text_file = None
+    references = require_recordings(options.reference)  # first: a text after --reference was taken for a recording
     (text,) = read_texts(options)
-    references = require_recordings(options.reference)
-    player = None if options.output else next((name for name in PLAYERS if shutil.which(name)), None)
+    players = [] if options.output else [name for name in PLAYERS if shutil.which(name)]
     target = Path(options.output or "say.wav")
-    if player is None:
+    if not players:
         check_target(target)
     if not VOICE.is_dir():
         raise UsageError(f"this package has no voice in {VOICE}; install it whole, or use `myxtts synthesize`")
@@ -29,13 +33,19 @@ def run(options: argparse.Namespace) -> int:
     from myxtts.audio.wav import write_wave
 
     wave = synthesizer.speak(text, synthesizer.voice(references, options.speaker), options.language, manner)
-    if player is None:
-        write_wave(target, wave, synthesizer.sample_rate)
-        print(target if options.output else f"{target} (no player was found: {', '.join(PLAYERS)})")
+    if any(_play(player, wave, synthesizer.sample_rate) for player in players):
         return 0
-    with tempfile.TemporaryDirectory() as home:
-        target = Path(home, "say.wav")
-        write_wave(target, wave, synthesizer.sample_rate)
-        if subprocess.run([player, *PLAYERS[player], str(target)], capture_output=True).returncode:
-            raise RunError(f"{player} could not play; write a file with -o FILE.wav")
+    write_wave(target, wave, synthesizer.sample_rate)
+    told = f"{', '.join(players)} could not play it" if players else f"no player was found: {', '.join(PLAYERS)}"
+    print(target if options.output else f"{target} ({told})")
     return 0
+
+
+def _play(player: str, wave: "np.ndarray", rate: int) -> bool:
+    """Whether it could be played."""
+    from myxtts.audio.wav import write_wave
+
+    with tempfile.TemporaryDirectory() as home:
+        file = Path(home, "say.wav")
+        write_wave(file, wave, rate)
+        return subprocess.run([player, *PLAYERS[player], str(file)], capture_output=True).returncode == 0

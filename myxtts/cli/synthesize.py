@@ -29,12 +29,11 @@ def run(options: argparse.Namespace) -> int:
     synthesizer, manner = load_synthesizer(options)
     from myxtts.audio.wav import write_wave
 
+    synthesizer.require_speakable(texts, options.language)
     voice = synthesizer.voice(references, options.speaker)
     for text, target in zip(texts, targets, strict=True):
         write_wave(target, synthesizer.speak(text, voice, options.language, manner), synthesizer.sample_rate)
         print(target)
-    if options.vocoder is None and synthesizer.vocoder.startswith(GRIFFIN_LIM):
-        print(f"vocoder: {synthesizer.vocoder}", file=sys.stderr)
     return 0
 
 
@@ -52,6 +51,8 @@ def load_synthesizer(options: argparse.Namespace) -> "tuple[Synthesizer, Manner]
     synthesizer = Synthesizer(checkpoint, options.vocoder)
     if options.steps is not None and not synthesizer.config.model.refiner_blocks:
         raise UsageError(f"{checkpoint} has no refiner (model.refiner_blocks is 0); leave --steps out")
+    if options.vocoder is None and synthesizer.vocoder.startswith(GRIFFIN_LIM):
+        print(f"vocoder: {synthesizer.vocoder}", file=sys.stderr)
     steps = Manner.steps if options.steps is None else options.steps
     return synthesizer, Manner(options.speed, options.pitch, steps)
 
@@ -64,7 +65,8 @@ def require_recordings(names: list[str]) -> list[Path]:
     """
     for name in names:
         if not Path(name).is_file():
-            raise UsageError(f"no such recording: {name}")
+            text = "; a text stands before --reference, or after --text" if " " in name else ""
+            raise UsageError(f"no such recording: {name}{text}")
     return [Path(name) for name in names]
 
 
@@ -77,25 +79,25 @@ def read_texts(options: argparse.Namespace) -> list[str]:
             raise UsageError(
                 f"cannot read {options.text_file}: {getattr(error, 'strerror', None) or 'it is not UTF-8'}"
             ) from None
-        texts = [line for line in lines if line.strip()]
+        numbered = [(f"line {number} of {options.text_file}", line) for number, line in enumerate(lines, 1)]
+        numbered = [(where, line) for where, line in numbered if line.strip()]
     elif options.text is not None:
-        texts = [options.text]
+        numbered = [("the text", options.text)]
     elif sys.stdin is None:
         raise UsageError("there is no text: standard input is closed and neither --text nor --text-file is given")
     else:
         try:
-            texts = [sys.stdin.read()]
+            numbered = [("the text", sys.stdin.read())]
         except UnicodeDecodeError:
             raise UsageError("the text on standard input is not UTF-8") from None
-    if not texts:
+    if not numbered:
         raise UsageError(f"the text is empty: {options.text_file} has no line to speak")
-    for number, text in enumerate(texts, 1):
-        where = f"line {number} of {options.text_file}" if options.text_file else "the text"
+    for where, text in numbered:
         if not any(c.isalnum() for c in text):
             raise UsageError(f'{where} is empty; give --text "…", --text-file FILE or text on standard input')
         if any("\ud800" <= c <= "\udfff" for c in text):
             raise UsageError(f"{where} is not UTF-8")
-    return texts
+    return [text for _, text in numbered]
 
 
 def check_target(target: Path) -> None:

@@ -41,6 +41,9 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError("--init-from starts a new run and --resume goes on with one; give one of them")
     if not config.data.train_data:
         raise UsageError("no training data; add --train-data DIR")
+    vocoder = config.training.target == "vocoder"
+    if vocoder and "model.size" in vars(options):
+        raise UsageError("--model-size shapes the speech model; a vocoder is shaped by `vocoder` in a YAML file")
     if resume and origin.get("training.checkpoint_dir", SAVED) == SAVED:  # the run goes on where it lies now
         if resume.resolve() not in list_checkpoints(resume.resolve().parent):
             raise UsageError(f"{resume} is a copy of a checkpoint; say with --checkpoint-dir where its run shall go on")
@@ -67,6 +70,9 @@ def run(options: argparse.Namespace) -> int:
             console.print(line, highlight=False, markup=False, soft_wrap=True)
 
     say(*(f"   {line}" for line in describe(config, origin)))
+    if vocoder and config.training.critics_after >= config.training.max_steps:
+        after = config.training.critics_after
+        say(f"⚠️ critics would come after step {after}, and the run ends before; lower --critics-after")
     require_clips(prepare_and_report(Path(config.data.train_data), config, console), config)
     if config.data.val_data and not len(prepare_and_report(Path(config.data.val_data), config, console)):
         raise RunError(f"{config.data.val_data}: no clip can be used for validation")

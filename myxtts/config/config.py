@@ -12,7 +12,15 @@ from myxtts.errors import UsageError
 
 MODEL_SIZES: dict[str, dict[str, Any]] = {
     "tiny": {},
-    "small": {"width": 256, "text_blocks": 5, "decoder_blocks": 8, "heads": 4, "speaker_blocks": 2},
+    "small": {
+        "width": 256,
+        "text_blocks": 5,
+        "decoder_blocks": 8,
+        "heads": 4,
+        "speaker_blocks": 2,
+        "refiner_blocks": 4,
+        "refiner_width": 256,
+    },
     "normal": {
         "width": 384,
         "text_blocks": 6,
@@ -20,6 +28,8 @@ MODEL_SIZES: dict[str, dict[str, Any]] = {
         "heads": 6,
         "speaker_blocks": 3,
         "speaker_tokens": 16,
+        "refiner_blocks": 6,
+        "refiner_width": 384,
     },
     "big": {
         "width": 512,
@@ -28,12 +38,15 @@ MODEL_SIZES: dict[str, dict[str, Any]] = {
         "heads": 8,
         "speaker_blocks": 4,
         "speaker_tokens": 32,
+        "refiner_blocks": 8,
+        "refiner_width": 512,
     },
 }
 
 PRECISIONS = ("float32", "bfloat16", "float16")
 TARGETS = ("speech", "vocoder")
 PIPELINES = ("sequential", "buffered", "split", "parallel")
+LONGEST_WINDOW = 2048  # samples that a vocoder is judged by at once
 LANGUAGES = ("en", "fa", "es", "fr", "de", "it", "pt", "pl", "tr", "ru", "nl", "cs", "ar", "zh", "ja", "hu", "ko", "hi")
 
 
@@ -136,7 +149,6 @@ class VocoderConfig:
 
     def __post_init__(self) -> None:
         _require_positive("vocoder", self, "width", "blocks", "pitch_width", "pitch_blocks", "critic_width")
-        _require(self.slice_frames >= 16, f"vocoder.slice_frames is {self.slice_frames}; it must be 16 or more")
 
 
 @dataclass(frozen=True)
@@ -256,6 +268,15 @@ class TrainingConfig:
             f"training.mixed_precision is {self.mixed_precision!r}; choose {', '.join(PRECISIONS)}",
         )
         _require(self.target in TARGETS, f"training.target is {self.target!r}; choose {', '.join(TARGETS)}")
+        if self.target == "vocoder":
+            _require(
+                self.mixed_precision == "float32",
+                f"training.mixed_precision is {self.mixed_precision}; a vocoder is trained in float32",
+            )
+            _require(
+                not self.early_stop,
+                "training.early_stop goes by the validation loss, which critics make worse; a vocoder needs it to be 0",
+            )
         _require(
             math.isfinite(self.max_minutes),
             f"training.max_minutes is {self.max_minutes}; give a number of minutes, or 0 for no limit",
@@ -282,6 +303,13 @@ class XTTSConfig:
     vocoder: VocoderConfig = field(default_factory=VocoderConfig)
     data: DataConfig = field(default_factory=DataConfig)
     training: TrainingConfig = field(default_factory=TrainingConfig)
+
+    def __post_init__(self) -> None:
+        needed = math.ceil((LONGEST_WINDOW + self.audio.n_fft) / self.audio.hop_samples) + 1
+        _require(
+            self.vocoder.slice_frames >= needed,
+            f"vocoder.slice_frames is {self.vocoder.slice_frames}; with this audio it must be {needed} or more",
+        )
 
     @property
     def step_clips(self) -> int:

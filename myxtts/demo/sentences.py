@@ -265,6 +265,7 @@ def _sentence(pick: random.Random) -> str:
 
 
 MAX_CHARACTERS = 84  # under five seconds of speech
+EVALUATED, EVALUATION_SEED = 50, 22
 
 
 def make_sentences(count: int, seed: int = 0) -> list[str]:
@@ -276,3 +277,8 @@ def make_sentences(count: int, seed: int = 0) -> list[str]:
         if len(sentence) <= MAX_CHARACTERS:
             sentences.setdefault(sentence)
     return list(sentences)
+
+
+def evaluation_sentences() -> list[str]:
+    """What a voice is scored by where no sentences are given; the voice in the package was not trained on them."""
+    return make_sentences(6 * EVALUATED, EVALUATION_SEED)[-EVALUATED:]

@@ -5,9 +5,10 @@ Out: `Evaluation`, one for each system that is compared.
 """
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import tensorflow as tf
@@ -19,6 +20,7 @@ from myxtts.inference.synthesizer import Synthesizer
 from myxtts.models.voicebox import Manner, WaveMaker
 from myxtts.scoring.scores import Scores, SpokenClip, score
 
+T = TypeVar("T")
 ITERATIONS = 60  # of the Griffin-Lim that a vocoder is compared with
 
 
@@ -35,17 +37,15 @@ def evaluate_speech(
     synthesizer: Synthesizer,
     texts: Sequence[str],
     voice: tf.Tensor,
-    language: str | None,
+    language: str,
     manner: Manner,
     folder: Path,
     voices: Sequence[Path] = (),
 ) -> Evaluation:
     """Speaks each text into `folder` and has the clips scored; `voices` are recordings to be like."""
-    language = language or synthesizer.tokenizer.languages[0]
     synthesizer.speak(texts[0], voice, language, manner)  # pays for tracing
-    waves = (synthesizer.speak(text, voice, language, manner) for text in texts)
-    names = [f"{number:04d}.wav" for number in range(1, len(texts) + 1)]
-    paths, speed = _write_all(names, waves, folder, synthesizer.sample_rate)
+    waves, speed = _timed(lambda text: synthesizer.speak(text, voice, language, manner), texts, synthesizer.sample_rate)
+    paths = _write_all(waves, folder, synthesizer.sample_rate)
     clips = [SpokenClip(path, text, language) for path, text in zip(paths, texts, strict=True)]
     return Evaluation("speech", score(clips, voices), speed)
 
@@ -56,14 +56,12 @@ def evaluate_copies(
     """Makes waves of recordings' own mels by each maker, and scores recordings and copies alike."""
     waves = [read_wave(path, audio.sample_rate) for path in recordings]
     mels = [reference_mel(wave, audio, 1) for wave in waves]
-    names = [f"{number:04d}.wav" for number in range(1, len(waves) + 1)]
-    originals, _ = _write_all(names, waves, folder / "recordings", audio.sample_rate)
+    originals = _write_all(waves, folder / "recordings", audio.sample_rate)
     found = [Evaluation("recordings", score([SpokenClip(path) for path in originals]), 0.0)]
     for system, maker in makers.items():
         maker.wave(mels[0])  # pays for tracing
-        copies: list[np.ndarray] = []
-        made = _keep((maker.wave(mel) for mel in mels), copies.append)
-        paths, speed = _write_all(names, made, folder / system, audio.sample_rate)
+        copies, speed = _timed(maker.wave, mels, audio.sample_rate)
+        paths = _write_all(copies, folder / system, audio.sample_rate)
         pairs = zip(paths, originals, strict=True)
         scores = score([SpokenClip(path, recording=original) for path, original in pairs])
         distance = np.mean([_mel_distance(c, w, audio) for c, w in zip(copies, waves, strict=True)])
@@ -71,23 +69,20 @@ def evaluate_copies(
     return found
 
 
-def _keep(waves: Iterable[np.ndarray], note: Callable[[np.ndarray], None]) -> Iterable[np.ndarray]:
-    for wave in waves:
-        note(wave)
-        yield wave
+def _timed(make: Callable[[T], np.ndarray], sources: Sequence[T], rate: int) -> tuple[list[np.ndarray], float]:
+    """What is made of each, and how much faster than real time."""
+    begin = time.perf_counter()
+    waves = [make(source) for source in sources]
+    seconds = time.perf_counter() - begin
+    return waves, sum(map(len, waves)) / rate / max(1e-9, seconds)
 
 
-def _write_all(names: Sequence[str], waves: Iterable[np.ndarray], folder: Path, rate: int) -> tuple[list[Path], float]:
-    """Writes waves as they are made; the second value is how much faster than real time they were made."""
+def _write_all(waves: Sequence[np.ndarray], folder: Path, rate: int) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
-    paths, spoken, begin, writing = [], 0.0, time.perf_counter(), 0.0
-    for name, wave in zip(names, waves, strict=True):
-        made = time.perf_counter()
-        spoken += len(wave) / rate
-        write_wave(folder / name, wave, rate)
-        paths.append(folder / name)
-        writing += time.perf_counter() - made
-    return paths, spoken / max(1e-9, time.perf_counter() - begin - writing)
+    paths = [folder / f"{number:04d}.wav" for number in range(1, len(waves) + 1)]
+    for path, wave in zip(paths, waves, strict=True):
+        write_wave(path, wave, rate)
+    return paths
 
 
 def _mel_distance(copy: np.ndarray, wave: np.ndarray, audio: AudioConfig) -> float:

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 
-from myxtts.audio.mel import reference_mel
-from myxtts.audio.wav import read_wave
+from myxtts.audio.mel import LOG_DEVIATION, LOG_MEAN, amplify, reference_mel
+from myxtts.audio.wav import limit_peak, read_wave, trim_silence
 from myxtts.devices import plan_devices
 from myxtts.errors import UsageError
 from myxtts.models.voicebox import AS_IT_IS, Manner, Voicebox, WaveMaker
@@ -49,12 +49,12 @@ class Synthesizer:
             load_average(self.model, saved.arrays)
         self._box = Voicebox(self.model, self.device)
         path, self.vocoder = find_vocoder(vocoder, self.config.audio)
-        self._maker = WaveMaker(read_vocoder(path, self.config.audio, self.device), self.config.audio, self.device)
+        self.maker = WaveMaker(read_vocoder(path, self.config.audio, self.device), self.config.audio, self.device)
 
     def voice(self, references: Sequence[Path] = (), speaker: str | None = None) -> tf.Tensor:
         """Voice tokens of recordings, or of a speaker from training (the first one when none is named)."""
         if references:
-            mels = [self._reference_mel(path) for path in references]
+            mels = [self.read_reference(path) for path in references]
         else:
             name = speaker or next(iter(self.voices), "")
             if name not in self.voices:
@@ -62,14 +62,41 @@ class Synthesizer:
             mels = [self.voices[name].astype(np.float32)]
         return self._box.voice(np.concatenate(mels))
 
-    def _reference_mel(self, path: Path) -> np.ndarray:
+    def read_reference(self, path: Path) -> np.ndarray:
+        """Normalised log-mel of the speech in a recording, about as loud as what was trained with.
+
+        Raises:
+            UsageError: there is too little of it.
+        """
         wave = read_wave(path, self.sample_rate)
-        if len(wave) < SHORTEST_REFERENCE_SECONDS * self.sample_rate or np.abs(wave).max() < 1e-3:
-            raise UsageError(
-                f"{path} holds {len(wave) / self.sample_rate:.2f} s of sound; a reference needs at least half a second"
-            )
-        wave = wave[: LONGEST_REFERENCE_SECONDS * self.sample_rate]
-        return reference_mel(wave, self.config.audio, self.config.model.frames_per_step)
+        if np.abs(wave).max() < 1e-3:
+            raise UsageError(f"{path} holds only silence; a reference needs at least half a second of speech")
+        wave = trim_silence(wave, self.sample_rate)[: LONGEST_REFERENCE_SECONDS * self.sample_rate]
+        if len(wave) < SHORTEST_REFERENCE_SECONDS * self.sample_rate:
+            seconds = len(wave) / self.sample_rate
+            raise UsageError(f"{path} holds {seconds:.2f} s of speech; a reference needs at least half a second")
+        return self._level(reference_mel(wave, self.config.audio, self.config.model.frames_per_step))
+
+    def _level(self, mel: np.ndarray) -> np.ndarray:
+        """A reference made as loud as the voices of the training, give or take what was trained with."""
+        around = [_loudness(voice) for voice in self.voices.values()]
+        gain = self.config.data.reference_gain_db
+        wanted = np.clip(_loudness(mel), min(around) - gain, max(around) + gain)
+        return amplify(mel, np.float32(wanted - _loudness(mel)), self.config.audio).numpy()
+
+    def require_speakable(self, texts: Sequence[str], language: str | None = None) -> None:
+        """Refuses, before any of several texts is spoken, one that cannot be.
+
+        Raises:
+            UsageError: it has nothing to speak, or signs that nobody can read.
+        """
+        language = language or self.tokenizer.languages[0]
+        for number, text in enumerate(texts, 1):
+            try:
+                for sentence in split_sentences(text, language):
+                    self.tokenizer.encode(sentence, language)
+            except UsageError as error:
+                raise UsageError(f"text {number}: {error}" if len(texts) > 1 else str(error)) from None
 
     def mel(self, text: str, voice: tf.Tensor, language: str, manner: Manner = AS_IT_IS) -> np.ndarray:
         """Normalised log-mel [frames, n_mels] of one sentence."""
@@ -81,10 +108,15 @@ class Synthesizer:
         pieces: list[np.ndarray] = []
         language = language or self.tokenizer.languages[0]
         for sentence in split_sentences(text, language):
-            wave = fade(self._maker.wave(self.mel(sentence, voice, language, manner)), self.sample_rate)
+            wave = fade(self.maker.wave(self.mel(sentence, voice, language, manner)), self.sample_rate)
             pieces += [gap, wave] if pieces else [wave]
-        wave = np.concatenate(pieces)
-        return wave * min(1.0, 0.95 / max(float(np.abs(wave).max()), 1e-6))
+        return limit_peak(np.concatenate(pieces))
+
+
+def _loudness(mel: np.ndarray) -> float:
+    """Of the loud frames of a normalised log-mel, in dB."""
+    bands = mel.astype(np.float32) * LOG_DEVIATION + LOG_MEAN
+    return float(np.percentile(20 / np.log(10) * np.log(np.exp(bands).mean(1)), 90))
 
 
 def fade(wave: np.ndarray, sample_rate: int) -> np.ndarray:

@@ -11,12 +11,13 @@ import keras
 import tensorflow as tf
 from keras import layers
 
-from myxtts.config.config import AudioConfig, VocoderConfig
+from myxtts.audio.mel import smooth_magnitudes
+from myxtts.config.config import LONGEST_WINDOW, AudioConfig, VocoderConfig
 from myxtts.models.layers import Block, named_weights
 from myxtts.models.vocoder import Vocoder
 
 PERIODS = (2, 3, 5, 7, 11)  # samples; as primes they share no view of the wave
-WINDOWS = (2048, 1024, 512)
+WINDOWS = (LONGEST_WINDOW, 1024, 512)
 PATCH = 8
 SLOPE = 0.1  # of what is negative
 
@@ -57,8 +58,7 @@ class SpectrumCritic(Block):
         self.out = layers.Conv2D(1, (3, 3), padding="same")
 
     def call(self, waves):
-        spectrum = tf.signal.stft(waves, self.window, self.window // 4, self.window)
-        magnitudes = tf.sqrt(tf.math.real(spectrum) ** 2 + tf.math.imag(spectrum) ** 2 + 1e-9)
+        magnitudes = smooth_magnitudes(tf.signal.stft(waves, self.window, self.window // 4, self.window), 1e-9)
         loudness = magnitudes[..., :-1] ** 0.3  # as it is heard
         patches = tf.reshape(loudness, [-1, loudness.shape[1], self.window // 2 // PATCH, PATCH])
         return _judge(patches, self.convs, self.out)

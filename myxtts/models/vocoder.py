@@ -18,6 +18,7 @@ from myxtts.audio.mel import (
     correct_magnitudes,
     linear_magnitudes,
     mel_matrix,
+    smooth_magnitudes,
     to_spectrum,
     to_waves,
 )
@@ -123,19 +124,16 @@ class Vocoder(keras.Model):
         audio, samples = self.audio, tf.shape(noise)[1]
         waves, _ = self(mel, noise)
         spectrum = to_spectrum(waves, audio)
-        magnitudes = tf.abs(spectrum) * self._correction(spectrum, mel)
-        before = tf.zeros_like(spectrum)
-        for number in range(rounds):
-            guess = spectrum + MOMENTUM * (spectrum - before) if number else spectrum
-            before = spectrum
+        magnitudes, before = tf.abs(spectrum) * self._correction(spectrum, mel), spectrum
+        for _ in range(rounds):
+            guess = spectrum + MOMENTUM * (spectrum - before)
             waves = to_waves(_real(magnitudes / tf.maximum(tf.abs(guess), 1e-8)) * guess, samples, audio)
-            if number < rounds - 1:
-                spectrum = to_spectrum(waves, audio)
+            spectrum, before = to_spectrum(waves, audio), spectrum
         return waves
 
     def _correction(self, spectrum: tf.Tensor, mel: tf.Tensor) -> tf.Tensor:
         """Factors [B, frames, bins] that give a spectrum the mel it should have."""
-        magnitudes = tf.sqrt(tf.math.real(spectrum) ** 2 + tf.math.imag(spectrum) ** 2 + 1e-12)  # smooth at zero
+        magnitudes = smooth_magnitudes(spectrum, 1e-12)
         factors = correct_magnitudes(magnitudes, mel, self.audio, CORRECTIONS) / magnitudes
         return tf.clip_by_value(factors, 1 / MOST, MOST)
 
@@ -165,7 +163,7 @@ def pulses(pitch: tf.Tensor, audio: AudioConfig) -> tf.Tensor:
     """A train of band-limited pulses of unit power: waves [B, (frames - 1) * hop] of pitch [B, frames] in Hz.
 
     The pitch goes in a straight line from frame to frame, so the phase inside a frame has a closed form; whole turns
-    are dropped at every frame, which keeps float32 exact over any length.
+    are dropped at every frame, so that the error of float32 stays far below a sample for minutes.
     """
     hop, rate = audio.hop_samples, float(audio.sample_rate)
     first, last = pitch[:, :-1], pitch[:, 1:]

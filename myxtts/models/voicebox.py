@@ -90,7 +90,8 @@ class WaveMaker:
             noise = tf.random.stateless_normal([1, (tf.shape(mel)[1] - 1) * audio.hop_samples], [0, 0], alg="philox")
             return vocoder.speak(mel, noise)
 
-        self._make = tf.function(make, input_signature=[tf.TensorSpec([1, None, audio.n_mels])])
+        signature = [tf.TensorSpec([1, None, audio.n_mels])]
+        self._make = tf.function(make, input_signature=signature, autograph=vocoder is None)  # Griffin-Lim is a loop
 
     def wave(self, mel: np.ndarray) -> np.ndarray:
         """Waves [samples] of a mel [frames, n_mels]."""

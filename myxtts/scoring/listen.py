@@ -117,7 +117,11 @@ def listen_to_all(job):
             missing[name] = " ".join(f"{type(error).__name__}: {error}".split())[:300]
             continue
         for clip, result in zip(clips, results):  # noqa: B905 (any Python 3 may run this)
-            result.update(listen(clip))
+            try:
+                result.update(listen(clip))
+            except Exception as error:  # silence, or too short for the measure: told, and the other clips go on
+                told = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+                missing[name] = f"{clip.path} was left out ({told})"
     return {"clips": results, "missing": missing}
 
 

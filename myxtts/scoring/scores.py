@@ -21,6 +21,7 @@ LISTENER = Path(__file__).with_name("listen.py")
 PYTHON = "MYXTTS_SCORER"  # environment: a Python that has the measuring packages
 WHISPER = "MYXTTS_WHISPER"  # environment: a folder with a faster-whisper model, or the name of one
 MEASURES = ("cer", "wer", "similarity", "dnsmos", "pesq", "stoi", "mel")
+PATIENCE = 1800.0  # seconds; a recogniser may first have to be fetched
 VOICES = 32  # recordings that a voice is known by
 
 
@@ -65,7 +66,11 @@ def score(clips: Sequence[SpokenClip], voices: Sequence[Path] = (), only: Sequen
     }
     python = os.environ.get(PYTHON, sys.executable)
     try:
-        process = subprocess.run([python, str(LISTENER)], input=json.dumps(job), capture_output=True, text=True)
+        process = subprocess.run(
+            [python, str(LISTENER)], input=json.dumps(job), capture_output=True, text=True, timeout=PATIENCE
+        )
+    except subprocess.TimeoutExpired:
+        raise RunError(f"{python} ({PYTHON}) did not answer within {PATIENCE / 60:.0f} minutes") from None
     except OSError as error:
         raise RunError(f"cannot run {python} ({PYTHON}): {error.strerror}") from None
     if process.returncode:

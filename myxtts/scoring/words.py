@@ -4,6 +4,7 @@ In: what was to be said and what a recogniser heard.
 Out: edits and the number of characters or words they are counted against.
 """
 
+import unicodedata
 from collections.abc import Sequence
 
 from myxtts.errors import UsageError
@@ -16,7 +17,14 @@ def plain(text: str, language: str) -> str:
         spoken = normalize(text, language)
     except UsageError:  # a recogniser may hear a number that is beyond words
         spoken = text
-    return " ".join("".join(c if c.isalnum() else " " for c in spoken.lower()).split())
+    return " ".join("".join(_plain_letter(c, language) for c in spoken.lower()).split())
+
+
+def _plain_letter(c: str, language: str) -> str:
+    """A letter or digit as it is; a mark on one as it is, but for short vowels, which few write; else a space."""
+    if unicodedata.category(c).startswith("M"):
+        return "" if language in ("ar", "fa") else c
+    return c if c.isalnum() else " "
 
 
 def count_edits(wanted: Sequence, heard: Sequence) -> int:

@@ -17,7 +17,7 @@ class FlatStart:
 
     def __init__(self, model: XTTS):
         self.model = model
-        self._compiled = tf.function(self._statistics)
+        self._compiled = tf.function(self._statistics, autograph=False)
         self._sums: tuple[tf.Tensor, tf.Tensor, tf.Tensor] | None = None
 
     def add(self, batch: Batch, first: bool) -> None:

@@ -14,7 +14,7 @@ from myxtts.config.config import TrainingConfig
 from myxtts.models.critics import JudgedVocoder
 from myxtts.models.xtts import XTTS, XTTSOutput
 from myxtts.training.losses import count_batch, speech_losses, total_loss
-from myxtts.training.wave_losses import adversarial_losses, reconstruction_losses
+from myxtts.training.wave_losses import adversarial_losses, inner, reconstruction_losses
 
 Schedule: TypeAlias = tf.Tensor | bool
 
@@ -69,7 +69,7 @@ class VocoderObjective:
         loss = losses["spectrum"] + losses["mel"] + self._config.pitch_loss * losses["pitch"]
         if schedule is not True:
             return Found({"loss": loss, **losses}, [Goal(loss, model.vocoder.trainable_variables)], waves)
-        made, recorded = model.critics(waves), model.critics(batch.waves)
+        made, recorded = (model.critics(inner(both, model.audio)) for both in (waves, batch.waves))
         fooling, different, judging = adversarial_losses(made, recorded, share)
         losses |= {"fooling": fooling, "different": different, "judging": judging}
         pleasing = loss + self._config.fooling_loss * fooling + self._config.different_loss * different

@@ -7,13 +7,13 @@ Out: WAV files in `RUN/samples/step-…/`, and the waves for TensorBoard.
 import functools
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import tensorflow as tf
 
-from myxtts.audio.wav import write_wave
+from myxtts.audio.wav import limit_peak, write_wave
 from myxtts.errors import RunError, UsageError
 from myxtts.scoring.scores import SpokenClip, score
 from myxtts.training.aside import Aside
@@ -28,7 +28,8 @@ class Speaker:
     languages: list[str]
     load: Callable[[np.ndarray], None]  # takes averaged weights
     say: Callable[[int], np.ndarray]  # a sentence by its number: float32 [samples]
-    recordings: list[np.ndarray] = field(default_factory=list)  # what a vocoder copies
+    recordings: list[np.ndarray]  # of the same sentences; what a vocoder copies
+    copies: bool = False  # whether what is said is made of the recordings
 
 
 class Sampler:
@@ -38,27 +39,31 @@ class Sampler:
         make_speaker: called once, beside the loop.
         rate: of the samples.
         run: the run folder.
+        aside: where it is done.
     """
 
     FOLDER, WHAT = "samples", "sample audio"
 
-    def __init__(self, make_speaker: Callable[[], Speaker], rate: int, run: Path):
-        self._make_speaker, self._rate, self._run = make_speaker, rate, run
+    def __init__(self, make_speaker: Callable[[], Speaker], rate: int, run: Path, aside: Aside[Event]):
+        self._make_speaker, self._rate, self._run, self._aside = make_speaker, rate, run, aside
         self._speaker: Speaker | None = None
         self._speaking = False
 
     def warm_up(self) -> None:
-        """Makes the model and compiles it, so that no sample has to."""
+        """Has the model made and compiled, so that no sample has to."""
+        self._aside.do(self._warm_up)
+
+    def _warm_up(self) -> None:
         self._speaker = self._make_speaker()
         self._speaker.say(0)
 
-    def begin(self, step: int, average: tf.Variable, aside: Aside[Event]) -> None:
+    def begin(self, step: int, average: tf.Variable) -> None:
         """Has the sentences spoken beside the loop, unless the ones before are still being spoken."""
         if self._speaking:
-            aside.do(lambda: Notice(step, f"⚠️ no {self.WHAT}: the last one is still being spoken"))
+            self._aside.do(lambda: Notice(step, f"⚠️ no {self.WHAT}: the last one is still being spoken"))
             return
         self._speaking = True
-        aside.do(functools.partial(self._speak_all, step, average.numpy().copy()))
+        self._aside.do(functools.partial(self._speak_all, step, average.numpy().copy()))
 
     def _speak_all(self, step: int, average: np.ndarray) -> Sample | Examined | Notice:
         try:
@@ -75,8 +80,7 @@ class Sampler:
         try:
             folder.mkdir(parents=True, exist_ok=True)
             for number in range(len(speaker.texts)):
-                wave = speaker.say(number)
-                wave *= min(1.0, 0.95 / max(float(np.abs(wave).max()), 1e-6))
+                wave = limit_peak(speaker.say(number))
                 write_wave(folder / f"{number + 1}.wav", wave, self._rate)
                 waves.append(wave)
             lines = "".join(f"{number}.wav {text}\n" for number, text in enumerate(speaker.texts, 1))
@@ -102,14 +106,14 @@ class Examiner(Sampler):
         clips = [
             SpokenClip(
                 folder / f"{number + 1}.wav",
-                "" if recordings else speaker.texts[number],
+                "" if speaker.copies else speaker.texts[number],
                 speaker.languages[number],
-                recordings[number] if recordings else None,
+                recordings[number] if speaker.copies else None,
             )
             for number in range(len(waves))
             if speaker.languages[number] == speaker.languages[0]  # a recogniser listens in one language
         ]
-        scores = score(clips)
+        scores = score(clips, () if speaker.copies else recordings)
         if not scores.means:
             return Notice(step, f"⚠️ no evaluation: {'; '.join(scores.missing.values())}")
         (folder / "scores.json").write_text(json.dumps(scores.clips, ensure_ascii=False), encoding="utf-8")

@@ -112,7 +112,13 @@ class TrainStep:
         return {name: variable.numpy().copy() for name, variable in self._state().items()}  # host sync
 
     def restore(self, arrays: dict[str, np.ndarray], optimizer: bool = True) -> None:
-        """Takes back what `arrays` gave, with or without what the optimizer remembers."""
+        """Takes back what `arrays` gave, with or without what the optimizer remembers.
+
+        Raises:
+            UsageError: they are of another model, or of one that was made small.
+        """
+        if "weights" not in arrays:
+            raise UsageError("this checkpoint only speaks, it cannot be resumed; type --init-from instead of --resume")
         own = {name: v for name, v in self._state().items() if optimizer or not name.startswith(("optimizer/", "step"))}
         for name, variable in own.items():
             if name not in arrays or arrays[name].shape != tuple(variable.shape):
@@ -292,7 +298,7 @@ class EvaluateStep:
 
     def __init__(self, model: Trainable, config: TrainingConfig):
         self.model, self._objective = model, objective_for(model, config)
-        self._compiled = tf.function(self._step)
+        self._compiled = tf.function(self._step, autograph=False)
 
     def __call__(self, batch: AnyBatch, schedule: Schedule) -> tuple[dict[str, tf.Tensor], Any]:
         return self._compiled(batch, schedule)

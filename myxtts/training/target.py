@@ -9,6 +9,7 @@ import itertools
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any, Protocol, cast
 
 import numpy as np
@@ -17,7 +18,9 @@ import tensorflow as tf
 from myxtts.audio.mel import log_mel, reference_mel
 from myxtts.batch import Batch, Fed, WaveBatch
 from myxtts.config.config import XTTSConfig
+from myxtts.config.load import differences
 from myxtts.data.dataset import HostDataset
+from myxtts.errors import UsageError
 from myxtts.models.critics import JudgedVocoder
 from myxtts.models.layers import unstack_frames
 from myxtts.models.vocoder import Vocoder
@@ -35,8 +38,9 @@ from myxtts.training.sets import sample_places
 from myxtts.training.state import RunState
 from myxtts.training.step import load_average, load_vocoder
 
-# The sections of the configuration that decide the shapes of each target's weights.
+# The sections of the configuration that decide the shapes of each target's weights, and what in them does not.
 SHAPED_BY = {"speech": ("model", "audio"), "vocoder": ("vocoder", "audio")}
+SHAPELESS = ("model.reference_frames", "vocoder.slice_frames")
 
 
 class Target(Protocol):
@@ -125,14 +129,15 @@ class SpeechTarget:
         with turn, tf.device(device):
             model = XTTS(self._config.model, self._symbols, audio.n_mels)
             model.create_variables()
-        vocoder = read_vocoder(find_vocoder(None, audio)[0], audio, device)
+            vocoder = read_vocoder(find_vocoder(None, audio)[0], audio, device)
         box, maker = Voicebox(model, device, turn), WaveMaker(vocoder, audio, device, turn)
 
         def say(number: int) -> np.ndarray:
             return maker.wave(box.mel(tokens[number], box.voice(references[number])))
 
         texts, languages = [clip.text for clip in clips], [clip.language for clip in clips]
-        return Speaker(texts, languages, _loader(load_average, model, device, turn), say)
+        recordings = _recordings(dataset, places)
+        return Speaker(texts, languages, _loader(load_average, model, device, turn), say, recordings)
 
 
 class VocoderTarget:
@@ -165,17 +170,21 @@ class VocoderTarget:
         self, dataset: HostDataset, voices: dict[str, np.ndarray], device: str, turn: AbstractContextManager, count: int
     ) -> Speaker:
         audio = self._config.audio
-        numbers = [int(dataset.clips[place]) for place in sample_places(dataset, count)]
-        recordings = [dataset.pack.wave(number).astype(np.float32) / 32768.0 for number in numbers]
+        places = sample_places(dataset, count)
+        recordings = _recordings(dataset, places)
         mels = [reference_mel(wave, audio, 1) for wave in recordings]
         with turn, tf.device(device):
             model = Vocoder(self._config.vocoder, audio)
             model.create_variables()
         maker = WaveMaker(model, audio, device, turn)
-        clips = [dataset.pack[number] for number in numbers]
+        clips = [dataset.pack[int(dataset.clips[place])] for place in places]
         texts, languages = [clip.text for clip in clips], [clip.language for clip in clips]
         load = _loader(load_vocoder, model, device, turn)
-        return Speaker(texts, languages, load, lambda number: maker.wave(mels[number]), recordings)
+        return Speaker(texts, languages, load, lambda number: maker.wave(mels[number]), recordings, copies=True)
+
+
+def _recordings(dataset: HostDataset, places: list[int]) -> list[np.ndarray]:
+    return [dataset.pack.wave(int(dataset.clips[place])).astype(np.float32) / 32768.0 for place in places]
 
 
 def _loader(give: Callable, model: Any, device: str, turn: AbstractContextManager) -> Callable[[np.ndarray], None]:
@@ -191,3 +200,17 @@ def _loader(give: Callable, model: Any, device: str, turn: AbstractContextManage
 def make_target(config: XTTSConfig, symbols: int) -> Target:
     """What `training.target` names."""
     return VocoderTarget(config) if config.training.target == "vocoder" else SpeechTarget(config, symbols)
+
+
+def refuse_other_model(config: XTTSConfig, saved: XTTSConfig, path: Path | None) -> None:
+    """Refuses a checkpoint whose weights do not fit.
+
+    Raises:
+        UsageError: it says in what they differ.
+    """
+    if config.training.target != saved.training.target:
+        raise UsageError(f"{path} is a {saved.training.target} model; add --target {saved.training.target}")
+    lines = [line for section in SHAPED_BY[config.training.target] for line in differences(config, saved, section)]
+    lines = [line for line in lines if not line.startswith(SHAPELESS)]
+    if lines:
+        raise UsageError(f"{path} is another model: {'; '.join(lines)}")

@@ -7,7 +7,7 @@ Out: checkpoints, a logbook and a Summary.
 import functools
 import math
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -16,13 +16,12 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from myxtts.batch import Fed, Halves
+from myxtts.batch import Fed
 from myxtts.config.config import XTTSConfig
-from myxtts.config.load import differences
 from myxtts.data.cache import learn_tokenizer, prepare, require_clips
 from myxtts.data.dataset import HostDataset
 from myxtts.devices import HOST, memory_peaks, plan_devices, process_peak_mb, require_on
-from myxtts.errors import RunError, UsageError
+from myxtts.errors import UsageError
 from myxtts.pipeline.clock import StageClock
 from myxtts.pipeline.feed import SLOTS, Feed, most_slots
 from myxtts.pipeline.stage import StageError, naming_stage, some
@@ -30,6 +29,7 @@ from myxtts.training.aside import Aside
 from myxtts.training.bad_steps import BadSteps
 from myxtts.training.checkpoint import Checkpoint, find_checkpoint, locked_run, read_checkpoint
 from myxtts.training.logbook import Logbook
+from myxtts.training.memory import explaining_memory, make_room
 from myxtts.training.metrics import Event, Examined, Metrics, Notice, Primed, Resized, Sample, Summary
 from myxtts.training.optimizer import learning_rate
 from myxtts.training.pace import Pace
@@ -39,7 +39,7 @@ from myxtts.training.saver import Saver
 from myxtts.training.sets import EXAMINED, SAMPLES, collect_voices, make_sets
 from myxtts.training.state import RunState
 from myxtts.training.step import EvaluateStep, TrainStep
-from myxtts.training.target import SHAPED_BY, make_target
+from myxtts.training.target import make_target, refuse_other_model
 from myxtts.training.validation import validate
 
 Show = Callable[[Event], None]
@@ -74,7 +74,7 @@ class XTTSTrainer:
         start = resume_checkpoint or (Path(config.training.init_from) if config.training.init_from else None)
         saved = read_checkpoint(find_checkpoint(start)) if start else None
         if saved:
-            _refuse_other_model(config, saved.config, start)
+            refuse_other_model(config, saved.config, start)
         self.pack = self.val_pack = prepare(Path(config.data.train_data), config)
         if config.data.val_data:
             self.val_pack = prepare(Path(config.data.val_data), config)
@@ -120,7 +120,8 @@ class XTTSTrainer:
         self.bad_steps = BadSteps(self.config.training.max_bad_steps, state.skipped, state.bad_row)
         if self.bad_steps.too_many:  # that ended the run; it gets another chance
             self.bad_steps.row.clear()
-        if self.config.training.auto_batch and self.config.step_clips % state.parts == 0:
+        held = self.config.step_clips // (2 if self.devices.both_train else 1)
+        if self.config.training.auto_batch and held % state.parts == 0:
             self.step.parts = max(self.step.parts, state.parts)  # memory was too small for more at once
         ours, theirs = self._order(), state.order
         if changed := [name for name in ours if ours[name] != theirs[name]]:
@@ -195,9 +196,10 @@ class XTTSTrainer:
         if (reason := self._why_complete()) and not self.state.owes_validation:
             raise UsageError(f"the run is complete at step {self.state.step}; {reason}")
         with (
-            self._explaining_memory(),
+            explaining_memory(self.config, lambda: self.step.parts),
             locked_run(run),
             Logbook(run, show, self.state.step) as logbook,
+            Aside[Event]() as scoring,  # apart, so that no checkpoint waits for it
             Aside[Event]() as aside,
             self._feed(
                 self.train_set, clock, self.state.batches, config.epochs, note=logbook.record_event, stop=stop
@@ -207,17 +209,19 @@ class XTTSTrainer:
             logbook.record_run(self.state.step, self._about())
             judged = self.val_set is not None and self.target.loss_tells_best
             saver = Saver(run, config.keep, aside, self.state.step, judged)
-            wanted = ((Sampler, config.sample_every, SAMPLES), (Examiner, config.eval_every, EXAMINED))
-            made = [(every, self._make_sampler(kind, every, count, run)) for kind, every, count in wanted]
-            samplers = [(every, sampler) for every, sampler in made if sampler]
+            wanted = (
+                (config.sample_every, self._make_sampler(Sampler, SAMPLES, run, aside)),
+                (config.eval_every, self._make_sampler(Examiner, EXAMINED, run, scoring)),
+            )
+            samplers = [(every, sampler) for every, sampler in wanted if self._comes(every)]
             for _, sampler in samplers:
-                aside.do(sampler.warm_up)
+                sampler.warm_up()
             if self.devices.pipeline == "split":
                 seconds = feed.wait_until_primed(self.config.data.model_start_delay)
                 if not stop.is_set():
                     logbook.record_event(Primed(seconds, feed.ready))
             pace = Pace(clock, self.state.seconds)
-            stack.enter_context(self._saved_in_the_end(saver, logbook, aside, pace))
+            stack.enter_context(self._saved_in_the_end(saver, logbook, (aside, scoring), pace))
             if self.state.owes_validation and self.val_set:
                 self._validate(logbook, stop)
                 if not self.state.owes_validation:
@@ -243,8 +247,8 @@ class XTTSTrainer:
                     saver.save(self._checkpoint(pace))
                 for every, sampler in samplers:
                     if self.state.step % every == 0:
-                        sampler.begin(self.state.step, self.step.average, aside)
-                self._tell(logbook, aside.take_reports())
+                        sampler.begin(self.state.step, self.step.average)
+                self._tell(logbook, [*aside.take_reports(), *scoring.take_reports()])
                 if report.is_set():
                     report.clear()
                     logbook.record_event(self._summary(pace))
@@ -268,7 +272,9 @@ class XTTSTrainer:
         return ""
 
     @contextmanager
-    def _saved_in_the_end(self, saver: Saver, logbook: Logbook, aside: Aside[Event], pace: Pace) -> Iterator[None]:
+    def _saved_in_the_end(
+        self, saver: Saver, logbook: Logbook, asides: Sequence[Aside[Event]], pace: Pace
+    ) -> Iterator[None]:
         """Whatever error or signal ends the block, what was learned is on the disk."""
         try:
             yield
@@ -276,11 +282,11 @@ class XTTSTrainer:
             if saver.step < self.state.step:
                 saver.save(self._checkpoint(pace))
                 self._notices.append(f"💾 saved before the run ends: {saver.run / 'latest'}")
-            self._tell(logbook, aside.finish())
+            self._tell(logbook, [event for aside in asides for event in aside.finish()])
             raise
         if saver.step < self.state.step:  # stopped while it waited for data
             saver.save(self._checkpoint(pace))
-        self._tell(logbook, aside.finish())
+        self._tell(logbook, [event for aside in asides for event in aside.finish()])
         saver.require_saved()
 
     def take_step(self, batch: Fed, rate: float) -> dict[str, tf.Tensor]:
@@ -294,45 +300,9 @@ class XTTSTrainer:
             except StageError as error:
                 if not error.out_of_memory:
                     raise
-                self._make_room(batch)
-
-    def _make_room(self, batch: Fed) -> None:
-        """Halves the parts of a step.
-
-        Raises:
-            RunError: that is not wanted or not possible.
-        """
-        parts = self.step.parts
-        rows = self.config.step_clips // parts
-        tokens = getattr(batch.on_model if isinstance(batch, Halves) else batch, "tokens", None)
-        shape = f"{batch.mel_shape[1]} frames"
-        shape = shape if tokens is None else f"{tokens.shape[1]} tokens x {shape}"
-        found = f"out of memory with --batch-size {rows} at the bucket of {shape}"
-        smaller = f"--batch-size {rows // 2} --grad-accum {2 * parts}"
-        if rows == 1:
-            raise RunError(f"{found}; one clip is too much: lower --max-seconds, or choose a smaller --model-size")
-        if not self.config.training.auto_batch or rows % 2:
-            raise RunError(
-                f"{found}; type {smaller} (the same result in less memory), add --auto-batch, "
-                "or lower --prefetch and --buffer-size"
-            )
-        self.step.parts = 2 * parts
-        self._notices.append(f"⚠️ {found}; goes on with {smaller}")
-
-    @contextmanager
-    def _explaining_memory(self) -> Iterator[None]:
-        """Adds what to type to a stage's error when its cause is memory."""
-        try:
-            yield
-        except StageError as error:
-            if not error.out_of_memory:
-                raise
-            parts = self.step.parts
-            rows = self.config.step_clips // parts
-            advice = f"lower --batch-size {rows}, --grad-accum {parts}, --prefetch or --buffer-size"
-            raise RunError(
-                f"out of memory: {error.stage} on batch {error.number} ({some(error.clips)}); {advice}"
-            ) from error
+                times, notice = make_room(batch, self.config, self.step.parts)
+                self.step.parts *= times
+                self._notices.append(notice)
 
     def _tell(self, logbook: Logbook, reports: list[Event]) -> None:
         """Records what happened beside the loop."""
@@ -434,18 +404,12 @@ class XTTSTrainer:
         )
         return Checkpoint(self.config, self.tokenizer, self.step.arrays(), self.voices, state)
 
-    def _make_sampler(self, kind: type[Sampler], every: int, count: int, run: Path) -> Sampler | None:
-        if not every or self.config.training.max_steps // every == self.state.step // every:
-            return None
+    def _comes(self, every: int) -> bool:
+        """Whether what is done every so many steps will be done at all."""
+        return bool(every) and self.config.training.max_steps // every > self.state.step // every
+
+    def _make_sampler(self, kind: type[Sampler], count: int, run: Path, aside: Aside[Event]) -> Sampler:
         device = self.devices.data_device if self.devices.two_devices else HOST
         spoken = self.val_set or self.train_set
         make_speaker = functools.partial(self.target.make_speaker, spoken, self.voices, device, self._turn, count)
-        return kind(make_speaker, self.config.audio.sample_rate, run)
-
-
-def _refuse_other_model(config: XTTSConfig, saved: XTTSConfig, path: Path | None) -> None:
-    if config.training.target != saved.training.target:
-        raise UsageError(f"{path} is a {saved.training.target} model; add --target {saved.training.target}")
-    lines = [line for section in SHAPED_BY[config.training.target] for line in differences(config, saved, section)]
-    if lines:
-        raise UsageError(f"{path} is another model: {'; '.join(lines)}")
+        return kind(make_speaker, self.config.audio.sample_rate, run, aside)

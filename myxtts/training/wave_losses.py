@@ -9,14 +9,25 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
-from myxtts.audio.mel import log_mel
+from myxtts.audio.mel import log_mel, smooth_magnitudes
 from myxtts.audio.pitch import OCTAVES, STEP
 from myxtts.batch import WaveBatch
-from myxtts.config.config import AudioConfig
+from myxtts.config.config import LONGEST_WINDOW, AudioConfig
 from myxtts.models.critics import Opinion
 
-WINDOWS = (2048, 1024, 512, 256, 128)  # long ones tell pitch, short ones tell when
+WINDOWS = (LONGEST_WINDOW, 1024, 512, 256, 128)  # long ones tell pitch, short ones tell when
 QUIETEST = 1e-4  # magnitude below which differences are not heard
+
+
+def edge_frames(audio: AudioConfig) -> int:
+    """Frames at each end of a slice whose windows reach beyond it: there the recording goes on and the copy cannot."""
+    return audio.n_fft // audio.hop_samples // 2
+
+
+def inner(waves: tf.Tensor, audio: AudioConfig) -> tf.Tensor:
+    """Waves [B, samples] without the edges of their slice."""
+    cut = edge_frames(audio) * audio.hop_samples
+    return waves[:, cut:-cut]
 
 
 def reconstruction_losses(
@@ -31,9 +42,11 @@ def reconstruction_losses(
     wanted = tf.nn.softmax(-0.5 * ((OCTAVES - heard) / STEP) ** 2)  # a little wider than the grid's step
     surprise = tf.nn.softmax_cross_entropy_with_logits(wanted, scores) * voiced
     surprise = tf.reduce_sum(surprise, 1) / tf.maximum(tf.reduce_sum(voiced, 1), 1.0)
-    mel = tf.reduce_mean(tf.abs(log_mel(waves, audio) - batch.mel), [1, 2])
+    edge = edge_frames(audio)
+    mel = tf.reduce_mean(tf.abs(log_mel(waves, audio) - batch.mel)[:, edge:-edge], [1, 2])
+    spectrum = _spectral_distance(inner(waves, audio), inner(batch.waves, audio))
     return {
-        "spectrum": tf.reduce_sum(share * _spectral_distance(waves, batch.waves)),
+        "spectrum": tf.reduce_sum(share * spectrum),
         "mel": tf.reduce_sum(share * mel),
         "pitch": tf.reduce_sum(share * surprise),
     }
@@ -52,8 +65,7 @@ def _spectral_distance(waves: tf.Tensor, target: tf.Tensor) -> tf.Tensor:
 
 
 def _magnitudes(waves: tf.Tensor, window: int) -> tf.Tensor:
-    spectrum = tf.signal.stft(waves, window, window // 4, window)
-    return tf.sqrt(tf.math.real(spectrum) ** 2 + tf.math.imag(spectrum) ** 2 + 1e-10)  # smooth at zero
+    return smooth_magnitudes(tf.signal.stft(waves, window, window // 4, window), 1e-10)
 
 
 def adversarial_losses(

@@ -42,7 +42,8 @@ def test_sentences_are_spoken_scored_and_kept(trained, corpus, run_myxtts, tmp_p
 
 
 def test_recordings_are_copied_and_scored_beside_griffin_lim(corpus, run_myxtts, tmp_path):
-    result = run_myxtts("evaluate", "--copy", corpus / "wavs", "--clips", "2", "-o", tmp_path / "copies", "--json")
+    words = ["evaluate", "--copy", corpus / "wavs", "--clips", "2", "--vocoder", "griffin-lim", "--json"]
+    result = run_myxtts(*words, "-o", tmp_path / "copies")
     assert result.returncode == 0, result.stderr
     recordings, copies = json.loads(result.stdout)
     assert (recordings["system"], copies["system"]) == ("recordings", "griffin-lim-60")
@@ -57,6 +58,7 @@ def test_recordings_are_copied_and_scored_beside_griffin_lim(corpus, run_myxtts,
         (["--copy", "nowhere"], "nowhere holds no recordings"),
         (["--checkpoint", "nowhere"], "no such checkpoint"),
         (["--copy", ".", "--like", "."], "--like goes with --checkpoint"),
+        (["--copy", ".", "--pitch", "1.2"], "--pitch goes with --checkpoint"),
         (["--copy", ".", "--clips", "0"], "--clips is 0"),
         ([], "one of the arguments --checkpoint --copy is required"),
     ],

@@ -81,3 +81,17 @@ def test_impossible_values_are_refused(section, values):
 def test_configuration_cannot_be_changed():
     with pytest.raises(dataclasses.FrozenInstanceError):
         XTTSConfig().data.batch_size = 3  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"training.target": "vocoder", "training.mixed_precision": "bfloat16"}, "trained in float32"),
+        ({"training.target": "vocoder", "training.early_stop": 3}, "critics make worse"),
+        ({"vocoder.slice_frames": 12}, "must be 13 or more"),
+        ({"vocoder.slice_frames": 16, "audio.hop_samples": 128}, "must be 25 or more"),
+    ],
+)
+def test_what_a_vocoder_cannot_do_is_refused(values, message):
+    with pytest.raises(UsageError, match=message):
+        build(values)

@@ -93,3 +93,20 @@ def test_a_measure_whose_package_is_missing_does_not_stop_the_others(clip, monke
     found = listen.listen_to_all(json.loads(json.dumps(job)))
     assert found["clips"] == [{"dnsmos": 0.0}]
     assert found["missing"]["cer"].startswith("pip install ears")
+
+
+def test_a_clip_that_cannot_be_measured_does_not_stop_the_others(clip, monkeypatch):
+    def make_picky(_job):
+        heard = iter([{"dnsmos": 3.0}])
+        return lambda _clip: next(heard)
+
+    monkeypatch.setattr(listen, "MEASURES", {"dnsmos": (make_picky, "")})
+    found = listen.listen_to_all({"clips": 2 * [{"wave": str(clip.wave)}], "measures": ["dnsmos"]})
+    assert found["clips"] == [{"dnsmos": 3.0}, {}]
+    assert "clip.wav was left out (StopIteration" in found["missing"]["dnsmos"]
+
+
+def test_marks_belong_to_their_letters():
+    assert len(plain("हिन्दी", "hi").split()) == 1
+    assert count_errors("हिन्दी", "हन्दी", "hi")["cer"][0] == 1
+    assert plain("كِتاب", "ar") == plain("كتاب", "ar")

@@ -1,16 +1,19 @@
 """The step by itself: parts of a batch, steps that are not finite, half precision, frozen weights, growing symbols."""
 
+from types import SimpleNamespace
+
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from myxtts.batch import Batch, voiceless_batch
+from myxtts.batch import Batch, Halves, voiceless_batch
 from myxtts.config.load import build
-from myxtts.errors import UsageError
+from myxtts.errors import RunError, UsageError
 from myxtts.models.xtts import XTTS
 from myxtts.training import step as step_module
 from myxtts.training.bad_steps import BadSteps
+from myxtts.training.memory import make_room
 from myxtts.training.step import TrainStep
 
 SMALL = {
@@ -136,3 +139,18 @@ def test_bad_steps_in_a_row_are_too_many_and_others_are_not(tmp_path):
     assert bad.too_many and bad.row == [3, 4, 5]
     error = bad.dump(tmp_path, lambda number: [f"clip-{number}"])
     assert "batches 3 to 5" in str(error) and "clip-5" in (tmp_path / "bad_batches.json").read_text()
+
+
+@pytest.mark.parametrize(("rows", "parallel", "expected"), [(8, False, 2), (3, False, 3), (8, True, 2), (6, True, 3)])
+def test_room_is_made_by_parts_of_equal_size_on_each_device(rows, parallel, expected):
+    held = SimpleNamespace(weights=np.ones(rows // 2 if parallel else rows), tokens=np.ones((1, 7)))
+    held.mel_shape, held.mel = (1, 90, 80), np.ones((1, 90, 80))
+    batch = Halves(held, held, None, None) if parallel else held
+    config = build({"data.batch_size": rows, "training.auto_batch": True})
+    times, notice = make_room(batch, config, 1)
+    assert times == expected
+    assert f"goes on with --batch-size {rows // expected} --grad-accum {expected}" in notice
+    with pytest.raises(RunError, match="one clip is too much: lower --max-seconds"):
+        make_room(batch, config, len(held.weights))
+    with pytest.raises(RunError, match=f"type --batch-size {rows // expected} --grad-accum {expected} "):
+        make_room(batch, build({"data.batch_size": rows}), 1)

@@ -1,0 +1,54 @@
+"""What is done, and what is to be typed, when memory runs out.
+
+In: the batch that did not fit, settings and in how many parts a batch is worked through.
+Out: a notice that smaller parts are tried, or an error with the flags that help.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from myxtts.batch import Fed, Halves
+from myxtts.config.config import XTTSConfig
+from myxtts.errors import RunError
+from myxtts.pipeline.stage import StageError, some
+
+
+def make_room(batch: Fed, config: XTTSConfig, parts: int) -> tuple[int, str]:
+    """How many more parts, smaller ones, are tried, and a notice of it.
+
+    Raises:
+        RunError: that is not wanted or not possible.
+    """
+    held = batch.on_model if isinstance(batch, Halves) else batch  # what one device works on
+    rows = held.weights.shape[0] // parts
+    tokens = getattr(held, "tokens", None)
+    shape = f"{batch.mel_shape[1]} frames"
+    shape = shape if tokens is None else f"{tokens.shape[1]} tokens x {shape}"
+    found = f"out of memory with --batch-size {config.step_clips // parts} at the bucket of {shape}"
+    if rows == 1 and config.training.target == "vocoder":
+        raise RunError(f"{found}; one slice is too much: lower vocoder.slice_frames or vocoder.width in a YAML file")
+    if rows == 1:
+        raise RunError(f"{found}; one clip is too much: lower --max-seconds, or choose a smaller --model-size")
+    times = next(factor for factor in range(2, rows + 1) if rows % factor == 0)  # parts stay of equal size
+    smaller = f"--batch-size {config.step_clips // parts // times} --grad-accum {times * parts}"
+    if not config.training.auto_batch:
+        raise RunError(
+            f"{found}; type {smaller} (the same result in less memory), add --auto-batch, "
+            "or lower --prefetch and --buffer-size"
+        )
+    return times, f"⚠️ {found}; goes on with {smaller}"
+
+
+@contextmanager
+def explaining_memory(config: XTTSConfig, parts: Callable[[], int]) -> Iterator[None]:
+    """Adds what to type to a stage's error when its cause is memory."""
+    try:
+        yield
+    except StageError as error:
+        if not error.out_of_memory:
+            raise
+        rows = config.step_clips // parts()
+        advice = f"lower --batch-size {rows}, --grad-accum {parts()}, --prefetch or --buffer-size"
+        raise RunError(
+            f"out of memory: {error.stage} on batch {error.number} ({some(error.clips)}); {advice}"
+        ) from error

@@ -4,6 +4,7 @@ In: a batch on the model device, learning rate and schedule.
 Out: the named losses as scalars on the device, not read back.
 """
 
+import functools
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -59,6 +60,8 @@ class TrainStep:
         self.optimizer.build([self.weights])
         self._gradient = Gradient(model, config, self._learns)
         self._update = tf.function(self._apply, autograph=False, jit_compile=True)  # one pass over all weights
+        # Apart from it, because XLA takes seconds to compile so many results.
+        self._give = tf.function(functools.partial(spread, self.weights, model.trainable_variables), autograph=False)
 
     def __call__(self, batch: AnyBatch, rate: tf.Tensor, schedule: Schedule) -> dict[str, tf.Tensor]:
         """Runs one step. Scalars must be tensors: a Python number would be traced anew each time."""
@@ -73,6 +76,7 @@ class TrainStep:
     def apply(self, gradient: tf.Tensor, losses: dict[str, tf.Tensor], rate: tf.Tensor) -> dict[str, tf.Tensor]:
         """Moves the weights by a gradient."""
         skipped, bad = self._update(gradient, losses["loss"], rate)
+        self._give()
         return {**losses, "skipped": skipped, "bad": bad}
 
     def learns(self, weight: tf.Variable) -> bool:
@@ -170,7 +174,6 @@ class TrainStep:
         done = tf.cast(self.count, tf.float32)
         keep = tf.minimum(self.config.ema_decay, (1.0 + done) / (10.0 + done))  # young averages forget faster
         self.average.assign_sub((1.0 - keep) * (self.average - self.weights))
-        spread(self.weights, self.model.trainable_variables)
         return tf.constant(1.0)
 
 

@@ -72,7 +72,7 @@ def test_wrong_usage_is_one_line(run_myxtts, words, message):
 
 def test_training_evaluates_beside_the_loop_when_asked(make_trainer, tmp_path):
     seen = []
-    make_trainer(max_steps=4, eval_every=2, sample_every=0, val_every=100, save_every=100).train(seen.append)
+    make_trainer(max_steps=4, eval_every=2, sample_every=0, save_every=100).train(seen.append)
     lines = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
     scores = [line for line in lines if line["kind"] == "evaluation"]
     notices = [line for line in lines if line["kind"] == "notice"]

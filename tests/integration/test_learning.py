@@ -31,8 +31,8 @@ def poison(trainer: XTTSTrainer, bad: range, monkeypatch) -> None:
 
 
 def test_parts_of_a_batch_train_as_the_whole_batch_does(make_trainer):
-    parts = make_trainer("parts", batch_size=4, grad_accum=4, max_steps=20, val_clips=0)
-    whole = make_trainer("whole", batch_size=16, max_steps=20, val_clips=0)
+    parts = make_trainer("parts", batch_size=4, grad_accum=4, max_steps=6)
+    whole = make_trainer("whole", batch_size=16, max_steps=6)
     assert [parts.train_set.names(n) for n in range(4)] == [whole.train_set.names(n) for n in range(4)]
     parts.train()
     whole.train()
@@ -68,12 +68,12 @@ def test_too_many_poisoned_batches_end_the_run_with_their_clips(make_trainer, mo
 
 
 def test_early_stopping_counts_validations(make_trainer):
-    trainer = make_trainer(max_steps=1000, val_every=2, early_stop=3)
+    trainer = make_trainer(max_steps=1000, val_every=2, early_stop=3, val_clips=4)
     trainer.state.best_loss = -1.0
     trainer.train()
     assert trainer.state.step == 6
     run = Path(trainer.config.training.checkpoint_dir)
-    again = make_trainer(max_steps=1000, val_every=2, early_stop=5, resume_checkpoint=run / "latest")
+    again = make_trainer(max_steps=1000, val_every=2, early_stop=5, val_clips=4, resume_checkpoint=run / "latest")
     assert again.state.validations_since_best == 3  # what was counted before still counts
 
 
@@ -93,7 +93,7 @@ def script_validations(trainer: XTTSTrainer, losses: dict[int, float], monkeypat
 
 def test_a_validation_that_was_cut_short_is_made_up(make_trainer, monkeypatch):
     losses = {5: 1.0, 10: 1.5, 15: 1.4, 20: 1.3}
-    values = {"max_steps": 20, "val_every": 5, "save_every": 100, "early_stop": 2}
+    values = {"max_steps": 20, "val_every": 5, "save_every": 100, "early_stop": 2, "val_clips": 4}
     whole, cut = make_trainer("whole", **values), make_trainer("cut", **values)
     script_validations(whole, losses, monkeypatch)
     whole.train()
@@ -112,7 +112,7 @@ def test_a_validation_that_was_cut_short_is_made_up(make_trainer, monkeypatch):
 
 
 def test_best_is_the_lowest_loss_on_the_disk(make_trainer, monkeypatch):
-    trainer = make_trainer(max_steps=20, val_every=5, save_every=100)
+    trainer = make_trainer(max_steps=20, val_every=5, save_every=100, val_clips=4)
     script_validations(trainer, {5: 1.0, 10: 0.5, 15: 0.8, 20: 0.7}, monkeypatch)
     write = saver.write_checkpoint
 
@@ -129,7 +129,7 @@ def test_best_is_the_lowest_loss_on_the_disk(make_trainer, monkeypatch):
 
 
 def test_skipped_steps_are_in_every_checkpoint_and_the_log_is_json(make_trainer, monkeypatch):
-    trainer = make_trainer(max_steps=12, save_every=4, log_every=6, val_every=100)
+    trainer = make_trainer(max_steps=12, save_every=4, log_every=6)
     poison(trainer, range(8), monkeypatch)
     trainer.train()
     run = Path(trainer.config.training.checkpoint_dir)
@@ -168,7 +168,7 @@ def test_what_train_refuses_before_it_prepares(run_myxtts, corpus, trained, tmp_
 
 
 def test_samples_are_spoken_beside_the_loop(make_trainer):
-    trainer = make_trainer(max_steps=20, sample_every=10)
+    trainer = make_trainer(max_steps=20, sample_every=10, val_clips=4)
     events = []
     trainer.train(events.append)
     samples = [event for event in events if isinstance(event, Sample)]
@@ -210,14 +210,14 @@ def test_fine_tuning_starts_from_the_averaged_weights_and_grows(make_trainer, tr
 
 
 def test_resuming_can_forget_the_optimizer(make_trainer, trained):
-    kept = make_trainer("kept", resume_checkpoint=trained / "latest", max_steps=30)
-    fresh = make_trainer("fresh", resume_checkpoint=trained / "latest", max_steps=30, reset_optimizer=True)
+    kept = make_trainer("kept", resume_checkpoint=trained / "latest", max_steps=30, val_clips=4)
+    fresh = make_trainer("fresh", resume_checkpoint=trained / "latest", max_steps=30, val_clips=4, reset_optimizer=True)
     np.testing.assert_array_equal(weights_of(kept), weights_of(fresh))
     assert int(kept.step.count) == 20 and int(fresh.step.count) == 0 and fresh.state.step == 20
 
 
 def test_another_order_of_clips_is_told_and_starts_the_epoch_anew(make_trainer, trained):
-    trainer, events = make_trainer(resume_checkpoint=trained / "latest", max_steps=24, batch_size=2), []
+    trainer, events = make_trainer(resume_checkpoint=trained / "latest", max_steps=24, val_clips=4, batch_size=2), []
     assert trainer.state.batches == 2 * trainer.train_set.batches_per_epoch  # 20 batches of 9 an epoch were done
     trainer.train(events.append)
     told = [event.text for event in events if isinstance(event, Notice)]
@@ -225,7 +225,7 @@ def test_another_order_of_clips_is_told_and_starts_the_epoch_anew(make_trainer, 
 
 
 def test_bfloat16_trains_and_float16_wants_a_gpu(make_trainer):
-    trainer, events = make_trainer(max_steps=20, mixed_precision="bfloat16"), []
+    trainer, events = make_trainer(max_steps=20, val_clips=4, mixed_precision="bfloat16"), []
     trainer.train(events.append)
     losses = [event.losses["loss"] for event in events if isinstance(event, Metrics)]
     assert losses[-1] < losses[0] and any(isinstance(event, Validation) for event in events)

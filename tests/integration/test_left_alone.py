@@ -22,7 +22,7 @@ from tests.interruptions import interrupt_again_and_again
 
 
 def test_a_full_disk_keeps_the_last_checkpoint_and_the_run_goes_on(make_trainer):
-    trainer = make_trainer(max_steps=30, save_every=5, val_every=1000, log_every=1)
+    trainer = make_trainer(max_steps=30, save_every=5, log_every=1)
     run, events = Path(trainer.config.training.checkpoint_dir), []
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
 
@@ -114,7 +114,7 @@ def test_a_display_that_is_gone_does_not_end_a_run(make_trainer):
 
 
 def test_any_error_saves_what_was_learned(make_trainer, monkeypatch):
-    trainer = make_trainer(max_steps=20, save_every=100, val_every=100)
+    trainer = make_trainer(max_steps=20, save_every=100)
     take = trainer.take_step
 
     def fail(batch, rate):
@@ -179,7 +179,7 @@ def test_a_signal_asks_for_the_report(corpus, tiny_yaml, tmp_path):
 
 
 def test_a_stop_while_waiting_for_data_saves_what_was_done(make_trainer, monkeypatch):
-    trainer, stop = make_trainer(max_steps=40, val_every=1000, save_every=1000, log_every=1), threading.Event()
+    trainer, stop = make_trainer(max_steps=40, save_every=1000, log_every=1), threading.Event()
     get = Feed.__iter__
 
     def slow(feed):

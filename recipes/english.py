@@ -126,14 +126,14 @@ def ship(checkpoint: Path, target: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--folder", type=Path, required=True, help="where corpora and runs are kept")
-    parser.add_argument("--vocoder-steps", type=int, default=9_000)
-    parser.add_argument("--speech-steps", type=int, default=8_000)
+    parser.add_argument("--vocoder-steps", type=int, default=7_500)
+    parser.add_argument("--speech-steps", type=int, default=11_000)
     options = parser.parse_args()
     folder = options.folder
     make_corpora(folder)
     cache = ("--cache-dir", str(folder / "cache"), "--log-every", "100", "--sample-every", "0", "--batch-size", "8")
     steps = options.vocoder_steps
-    critics = ("--target", "vocoder", "--lr", "1.5e-3", "--critics-after", str(2 * steps // 3))
+    critics = ("--target", "vocoder", "--lr", "1.5e-3", "--critics-after", str(4 * steps // 5))
     vocoder = train(folder / "waves", folder / "vocoder", steps, *cache, *critics)
     settings = Path(__file__).with_suffix(".yaml")
     speech = train(folder / "speech", folder / "run", options.speech_steps, *cache, "--config", str(settings))

@@ -96,8 +96,10 @@ class Vocoder(keras.Model):
         self.filters = layers.Dense(3 * self.bins)
 
     def create_variables(self) -> None:
-        """Makes every weight on the current device by one tiny pass."""
-        self(tf.zeros([1, 2, self.audio.n_mels]), tf.zeros([1, self.audio.hop_samples]))
+        """Makes every weight on the current device by one tiny pass through the layers alone."""
+        mel = tf.zeros([1, 2, self.audio.n_mels])
+        self.pitch(mel)
+        self._shape(mel, tf.zeros([1, 2]) + LOWEST)
         self.built = True
 
     def call(self, mel: tf.Tensor, noise: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
@@ -105,12 +107,7 @@ class Vocoder(keras.Model):
         audio = self.audio
         scores = self.pitch(mel)
         pitch = tf.stop_gradient(decide_pitch(scores))
-        height = tf.math.log(pitch / LOWEST)[..., None] / math.log(HIGHEST / LOWEST)
-        states = self.enter(tf.concat([mel, 4.0 * height - 2.0], axis=-1))
-        everywhere = tf.ones_like(states[..., :1])
-        for block in self.blocks:
-            states = block(states, everywhere)
-        voiced, turn, voiceless = tf.split(self.filters(self.norm(states)), 3, axis=-1)
+        voiced, turn, voiceless = self._shape(mel, pitch)
         envelope = log_envelope(mel, audio)
         voiced = tf.exp(tf.minimum(envelope + voiced, LOUDEST))
         voiceless = tf.exp(tf.minimum(envelope + voiceless - BREATH, LOUDEST))
@@ -119,17 +116,29 @@ class Vocoder(keras.Model):
         spectrum *= _real(self._correction(spectrum, mel))
         return to_waves(spectrum, noise.shape[1] or tf.shape(noise)[1], audio), scores
 
+    def _shape(self, mel: tf.Tensor, pitch: tf.Tensor) -> list[tf.Tensor]:
+        """What the network says of both filters: two log magnitudes with the pulses' angle between them."""
+        height = tf.math.log(pitch / LOWEST)[..., None] / math.log(HIGHEST / LOWEST)
+        states = self.enter(tf.concat([mel, 4.0 * height - 2.0], axis=-1))
+        everywhere = tf.ones_like(states[..., :1])
+        for block in self.blocks:
+            states = block(states, everywhere)
+        return tf.split(self.filters(self.norm(states)), 3, axis=-1)
+
     def speak(self, mel: tf.Tensor, noise: tf.Tensor, rounds: int = ROUNDS) -> tf.Tensor:
         """Waves, polished: a few rounds of Griffin-Lim, from phases that are almost right, make all frames agree."""
         audio, samples = self.audio, tf.shape(noise)[1]
         waves, _ = self(mel, noise)
         spectrum = to_spectrum(waves, audio)
-        magnitudes, before = tf.abs(spectrum) * self._correction(spectrum, mel), spectrum
-        for _ in range(rounds):
+        magnitudes = tf.abs(spectrum) * self._correction(spectrum, mel)
+
+        def polish(number, waves, spectrum, before):
             guess = spectrum + MOMENTUM * (spectrum - before)
             waves = to_waves(_real(magnitudes / tf.maximum(tf.abs(guess), 1e-8)) * guess, samples, audio)
-            spectrum, before = to_spectrum(waves, audio), spectrum
-        return waves
+            return number + 1, tf.ensure_shape(waves, noise.shape), to_spectrum(waves, audio), spectrum
+
+        start = [0, tf.ensure_shape(waves, noise.shape), spectrum, spectrum]
+        return tf.while_loop(lambda number, *_: number < rounds, polish, start)[1]  # traced once for all rounds
 
     def _correction(self, spectrum: tf.Tensor, mel: tf.Tensor) -> tf.Tensor:
         """Factors [B, frames, bins] that give a spectrum the mel it should have."""

@@ -65,5 +65,6 @@ def shrink(checkpoint: Checkpoint) -> Checkpoint:
     data = replace(checkpoint.config.data, train_data="", val_data="", cache_dir="")
     training = TrainingConfig(target=checkpoint.config.training.target)
     config = replace(checkpoint.config, data=data, training=training)
-    voices = {name: mel.astype(np.float16) for name, mel in checkpoint.voices.items()}
+    speaks = checkpoint.config.training.target == "speech"  # a vocoder has no use for voices
+    voices = {name: mel.astype(np.float16) for name, mel in checkpoint.voices.items() if speaks}
     return Checkpoint(config, checkpoint.tokenizer, arrays, voices, RunState())

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 
-from myxtts.audio.mel import LOG_DEVIATION, LOG_MEAN, amplify, reference_mel
+from myxtts.audio.mel import LOG_DEVIATION, LOG_MEAN, reference_mel
 from myxtts.audio.wav import limit_peak, read_wave, trim_silence
 from myxtts.devices import plan_devices
 from myxtts.errors import UsageError
@@ -75,14 +75,13 @@ class Synthesizer:
         if len(wave) < SHORTEST_REFERENCE_SECONDS * self.sample_rate:
             seconds = len(wave) / self.sample_rate
             raise UsageError(f"{path} holds {seconds:.2f} s of speech; a reference needs at least half a second")
-        return self._level(reference_mel(wave, self.config.audio, self.config.model.frames_per_step))
+        mel = self._to_mel(wave)
+        around, give = [_loudness(voice) for voice in self.voices.values()], self.config.data.reference_gain_db
+        gain = np.clip(_loudness(mel), min(around) - give, max(around) + give) - _loudness(mel)
+        return self._to_mel(wave * np.float32(10 ** (gain / 20))) if gain else mel
 
-    def _level(self, mel: np.ndarray) -> np.ndarray:
-        """A reference made as loud as the voices of the training, give or take what was trained with."""
-        around = [_loudness(voice) for voice in self.voices.values()]
-        gain = self.config.data.reference_gain_db
-        wanted = np.clip(_loudness(mel), min(around) - gain, max(around) + gain)
-        return amplify(mel, np.float32(wanted - _loudness(mel)), self.config.audio).numpy()
+    def _to_mel(self, wave: np.ndarray) -> np.ndarray:
+        return reference_mel(wave, self.config.audio, self.config.model.frames_per_step)
 
     def require_speakable(self, texts: Sequence[str], language: str | None = None) -> None:
         """Refuses, before any of several texts is spoken, one that cannot be.

@@ -199,7 +199,7 @@ class XTTSTrainer:
             explaining_memory(self.config, lambda: self.step.parts),
             locked_run(run),
             Logbook(run, show, self.state.step) as logbook,
-            Aside[Event]() as scoring,  # apart, so that no checkpoint waits for it
+            Aside[Event]() as speaking,  # apart, so that no checkpoint waits for it
             Aside[Event]() as aside,
             self._feed(
                 self.train_set, clock, self.state.batches, config.epochs, note=logbook.record_event, stop=stop
@@ -210,8 +210,8 @@ class XTTSTrainer:
             judged = self.val_set is not None and self.target.loss_tells_best
             saver = Saver(run, config.keep, aside, self.state.step, judged)
             wanted = (
-                (config.sample_every, self._make_sampler(Sampler, SAMPLES, run, aside)),
-                (config.eval_every, self._make_sampler(Examiner, EXAMINED, run, scoring)),
+                (config.sample_every, self._make_sampler(Sampler, SAMPLES, run, speaking)),
+                (config.eval_every, self._make_sampler(Examiner, EXAMINED, run, speaking)),
             )
             samplers = [(every, sampler) for every, sampler in wanted if self._comes(every)]
             for _, sampler in samplers:
@@ -221,7 +221,7 @@ class XTTSTrainer:
                 if not stop.is_set():
                     logbook.record_event(Primed(seconds, feed.ready))
             pace = Pace(clock, self.state.seconds)
-            stack.enter_context(self._saved_in_the_end(saver, logbook, (aside, scoring), pace))
+            stack.enter_context(self._saved_in_the_end(saver, logbook, (aside, speaking), pace))
             if self.state.owes_validation and self.val_set:
                 self._validate(logbook, stop)
                 if not self.state.owes_validation:
@@ -248,7 +248,7 @@ class XTTSTrainer:
                 for every, sampler in samplers:
                     if self.state.step % every == 0:
                         sampler.begin(self.state.step, self.step.average)
-                self._tell(logbook, [*aside.take_reports(), *scoring.take_reports()])
+                self._tell(logbook, [*aside.take_reports(), *speaking.take_reports()])
                 if report.is_set():
                     report.clear()
                     logbook.record_event(self._summary(pace))

@@ -158,7 +158,7 @@ def test_signals_before_and_in_training(corpus, tiny_yaml, tmp_path, number):
         process.send_signal(signal.SIGUSR1)  # too early for a report
         assert any(line.startswith("step 5 ") for line in lines)
         process.send_signal(number)
-        process.communicate(timeout=60)
+        process.communicate(timeout=180)  # what speaks the samples may still be compiling
     assert process.returncode == 128 + number
     assert read_checkpoint(tmp_path / "run" / "latest").state.step >= 5
 

@@ -104,10 +104,19 @@ def griffin_lim(mel: tf.Tensor, audio: AudioConfig, iterations: int = 32, moment
     samples = (tf.shape(mel)[1] - 1) * audio.hop_samples
     phase = tf.random.stateless_uniform(tf.shape(magnitudes), [1, 2], -np.pi, np.pi)
     angles = tf.exp(tf.complex(0.0, 1.0) * tf.cast(phase, tf.complex64))
-    previous = tf.zeros_like(angles)
-    for _ in tf.range(iterations):
-        rebuilt = to_spectrum(to_waves(tf.cast(magnitudes, tf.complex64) * angles, samples, audio), audio)
-        guess = rebuilt + tf.cast(momentum, tf.complex64) * (rebuilt - previous)
+    waves = to_waves(tf.cast(magnitudes, tf.complex64) * angles, samples, audio)
+    return agree(waves, magnitudes, audio, iterations, momentum)
+
+
+def agree(waves: tf.Tensor, magnitudes: tf.Tensor, audio: AudioConfig, rounds: int, momentum: float) -> tf.Tensor:
+    """Waves [B, samples] whose spectra come nearer to the magnitudes in each round, by Griffin-Lim with momentum."""
+    samples, shape = tf.shape(waves)[1], waves.shape
+
+    def step(number, waves, spectrum, before):
+        guess = spectrum + tf.cast(momentum, tf.complex64) * (spectrum - before)
         angles = guess / tf.cast(tf.maximum(tf.abs(guess), 1e-8), tf.complex64)
-        previous = rebuilt
-    return to_waves(tf.cast(magnitudes, tf.complex64) * angles, samples, audio)
+        waves = tf.ensure_shape(to_waves(tf.cast(magnitudes, tf.complex64) * angles, samples, audio), shape)
+        return number + 1, waves, to_spectrum(waves, audio), spectrum
+
+    spectrum = to_spectrum(waves, audio)
+    return tf.while_loop(lambda number, *_: number < rounds, step, [0, waves, spectrum, spectrum])[1]  # traced once

@@ -15,6 +15,7 @@ from keras import layers
 from myxtts.audio.mel import (
     LOG_DEVIATION,
     LOG_MEAN,
+    agree,
     correct_magnitudes,
     linear_magnitudes,
     mel_matrix,
@@ -127,18 +128,10 @@ class Vocoder(keras.Model):
 
     def speak(self, mel: tf.Tensor, noise: tf.Tensor, rounds: int = ROUNDS) -> tf.Tensor:
         """Waves, polished: a few rounds of Griffin-Lim, from phases that are almost right, make all frames agree."""
-        audio, samples = self.audio, tf.shape(noise)[1]
         waves, _ = self(mel, noise)
-        spectrum = to_spectrum(waves, audio)
+        spectrum = to_spectrum(waves, self.audio)
         magnitudes = tf.abs(spectrum) * self._correction(spectrum, mel)
-
-        def polish(number, waves, spectrum, before):
-            guess = spectrum + MOMENTUM * (spectrum - before)
-            waves = to_waves(_real(magnitudes / tf.maximum(tf.abs(guess), 1e-8)) * guess, samples, audio)
-            return number + 1, tf.ensure_shape(waves, noise.shape), to_spectrum(waves, audio), spectrum
-
-        start = [0, tf.ensure_shape(waves, noise.shape), spectrum, spectrum]
-        return tf.while_loop(lambda number, *_: number < rounds, polish, start)[1]  # traced once for all rounds
+        return agree(waves, magnitudes, self.audio, rounds, MOMENTUM)
 
     def _correction(self, spectrum: tf.Tensor, mel: tf.Tensor) -> tf.Tensor:
         """Factors [B, frames, bins] that give a spectrum the mel it should have."""

@@ -91,7 +91,7 @@ class WaveMaker:
             return vocoder.speak(mel, noise)
 
         signature = [tf.TensorSpec([1, None, audio.n_mels])]
-        self._make = tf.function(make, input_signature=signature, autograph=vocoder is None)  # Griffin-Lim is a loop
+        self._make = tf.function(make, input_signature=signature, autograph=False)
 
     def wave(self, mel: np.ndarray) -> np.ndarray:
         """Waves [samples] of a mel [frames, n_mels]."""

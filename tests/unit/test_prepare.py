@@ -19,7 +19,6 @@ from myxtts.config.load import build
 from myxtts.data.cache import prepare
 from myxtts.data.pack import open_pack
 from myxtts.data.report import find_warnings, length_histogram
-from myxtts.demo.corpus import make_choir
 from myxtts.errors import RunError, UsageError
 
 RATE = 22050
@@ -438,17 +437,3 @@ def test_json_is_valid_on_a_terminal_that_is_not_utf8(tmp_path):
 def test_a_number_beyond_reason_is_one_line(tmp_path, run_myxtts, flag):
     result = run_myxtts("prepare", make_set(tmp_path / "set", "a|b\n"), flag, "9" * 20)
     assert result.returncode == 2 and "at most" in result.stderr and len(result.stderr.splitlines()) == 1
-
-
-def test_a_choir_is_kept_until_its_texts_change(tmp_path):
-    voices = {"espeak": ["Good day.", "Good night."], "espeak:en-us+f3": ["Good day."]}
-    make_choir(tmp_path / "choir", voices, seed=1)
-    first = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "choir" / "wavs").iterdir()}
-    assert sorted(first) == ["espeak-0001.wav", "espeak-0002.wav", "espeak-en-us-f3-0001.wav"]
-    (tmp_path / "choir" / "wavs" / "espeak-0002.wav").unlink()
-    make_choir(tmp_path / "choir", voices, seed=1)
-    again = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "choir" / "wavs").iterdir()}
-    assert sorted(name for name in first if first[name] != again[name]) == ["espeak-0002.wav"]
-    make_choir(tmp_path / "choir", {"espeak": ["A much longer sentence than before."]}, seed=1)
-    assert [path.name for path in (tmp_path / "choir" / "wavs").iterdir()] == ["espeak-0001.wav"]
-    assert "A much longer" in (tmp_path / "choir" / "metadata.csv").read_text()

@@ -123,7 +123,7 @@ def test_the_seed_decides_the_slice(batch):
 
 @dataclass(frozen=True)
 class History:
-    """A short training: twenty steps by spectra, twenty with critics."""
+    """A short training: twenty steps by spectra, forty with critics."""
 
     step: TrainStep
     losses: list[dict[str, tf.Tensor]]
@@ -134,7 +134,7 @@ class History:
 def history(batch) -> History:
     step = make_step(lr=2e-3)
     losses, weights = [], {0: step.arrays()["weights"]}
-    for number in range(1, 41):
+    for number in range(1, 61):
         losses.append(step(batch, tf.constant(2e-3), number > 20))
         weights[number] = step.arrays()["weights"]
     return History(step, losses, weights)
@@ -145,7 +145,7 @@ def test_critics_learn_and_are_heard_only_when_they_are_asked(history):
     before, first, alone, judged = (history.weights[number] for number in (0, 1, 20, 21))
     assert "judging" not in history.losses[19]
     assert np.abs(first[:size] - before[:size]).max() > 1e-4
-    assert np.abs(first[size:] - before[size:]).max() < 1e-4  # decay only
+    assert np.abs(first[size:] - before[size:]).max() < 1e-5  # decay only
     assert float(history.losses[20]["judging"]) > 0
     assert float(history.losses[20]["fooling"]) > 0
     assert np.abs(judged[size:] - alone[size:]).max() > 2e-4
@@ -155,7 +155,7 @@ def test_critics_learn_and_are_heard_only_when_they_are_asked(history):
 def test_training_lowers_the_loss_and_the_critics_tell_the_two_apart(history):
     losses = history.losses
     assert float(losses[19]["loss"]) < 0.8 * float(losses[0]["loss"])
-    assert float(losses[-1]["judging"]) < 0.95 * float(losses[20]["judging"])
+    assert float(losses[-1]["judging"]) < 0.9 * float(losses[20]["judging"])
 
 
 def test_parts_of_a_batch_give_what_the_whole_gives(batch):

@@ -44,6 +44,7 @@ def main() -> int:
 
         synthesizer = Synthesizer(VOICE)
         voice = synthesizer.voice()
+        synthesizer.compile_now()
         synthesizer.speak(SENTENCE, voice)
         rates = []
         for _ in range(max(5, options.repeats)):

@@ -43,7 +43,8 @@ def evaluate_speech(
     voices: Sequence[Path] = (),
 ) -> Evaluation:
     """Speaks each text into `folder` and has the clips scored; `voices` are recordings to be like."""
-    synthesizer.speak(texts[0], voice, language, manner)  # pays for tracing
+    synthesizer.compile_now()
+    synthesizer.speak(texts[0], voice, language, manner)  # pays for it
     waves, speed = _timed(lambda text: synthesizer.speak(text, voice, language, manner), texts, synthesizer.sample_rate)
     paths = _write_all(waves, folder, synthesizer.sample_rate)
     clips = [SpokenClip(path, text, language) for path, text in zip(paths, texts, strict=True)]

@@ -25,10 +25,11 @@ from myxtts.training.step import load_average
 SENTENCE_GAP_SECONDS, FADE_SECONDS = 0.25, 0.01
 SHORTEST_REFERENCE_SECONDS, LONGEST_REFERENCE_SECONDS = 0.5, 30
 LONGEST_CHARACTERS = 180
+PATIENCE = 3  # sentences: compiling takes as long as speaking about five
 
 
 class Synthesizer:
-    """A loaded voice. The first sentence pays for tracing, later ones do not.
+    """A loaded voice. It is compiled after a few sentences: the first ones come sooner for it, those after them faster.
 
     Args:
         checkpoint: a run folder or one checkpoint of it.
@@ -47,9 +48,15 @@ class Synthesizer:
             self.model = XTTS(self.config.model, len(self.tokenizer.symbols), n_mels)
             self.model.create_variables()
             load_average(self.model, saved.arrays)
-        self._box = Voicebox(self.model, self.device)
+        self._box = Voicebox(self.model, self.device, patience=PATIENCE)
         path, self.vocoder = find_vocoder(vocoder, self.config.audio)
-        self.maker = WaveMaker(read_vocoder(path, self.config.audio, self.device), self.config.audio, self.device)
+        maker = read_vocoder(path, self.config.audio, self.device)
+        self.maker = WaveMaker(maker, self.config.audio, self.device, patience=PATIENCE)
+
+    def compile_now(self) -> None:
+        """Compiles at the next sentence, for who is going to speak many or to measure."""
+        self._box.compile_now()
+        self.maker.compile_now()
 
     def voice(self, references: Sequence[Path] = (), speaker: str | None = None) -> tf.Tensor:
         """Voice tokens of recordings, or of a speaker from training (the first one when none is named)."""

@@ -1,9 +1,10 @@
-"""Models made ready to speak: compiled once for every length.
+"""Models made ready to speak: compiled once for every length, as soon as that pays.
 
 In: tokens and voice tokens.
 Out: mel frames, and waves by a vocoder or by Griffin-Lim.
 """
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
@@ -28,21 +29,43 @@ class Manner:
 AS_IT_IS = Manner()
 
 
+class Compiled:
+    """A function that is run as it is for the first `patience` calls and compiled for those that follow.
+
+    Compiling takes as long as speaking some sentences: for a single one it is most of the waiting.
+    """
+
+    def __init__(self, function: Callable, signature: list[tf.TensorSpec], patience: int):
+        self._function, self.patience = function, patience
+        self._compiled = tf.function(function, input_signature=signature, autograph=False)
+
+    def __call__(self, *arguments: tf.Tensor):
+        if self.patience:
+            self.patience -= 1
+            return self._function(*arguments)
+        return self._compiled(*arguments)
+
+
 class Voicebox:
-    """Text to mel on one device. The first sentence pays for tracing, later ones do not.
+    """Text to mel on one device.
 
     Args:
         model: with the weights to speak with.
         device: where the model lies.
         turn: held while work is given to the device, where another thread gives it work too.
+        patience: as of `Compiled`, in sentences.
     """
 
-    def __init__(self, model: XTTS, device: str, turn: AbstractContextManager | None = None):
+    def __init__(self, model: XTTS, device: str, turn: AbstractContextManager | None = None, patience: int = 0):
         self.model, self.device, self._turn = model, device, turn or nullcontext()
         tokens, count = tf.TensorSpec([1, None], tf.int32), tf.TensorSpec([1], tf.int32)
         voice, scalar = tf.TensorSpec([1, None, model.config.width]), tf.TensorSpec([])
         signature = [tokens, count, voice, scalar, scalar, tf.TensorSpec([], tf.int32)]
-        self._speak = tf.function(model.speak, input_signature=signature, autograph=False)
+        self._speak = Compiled(model.speak, signature, patience)
+
+    def compile_now(self) -> None:
+        """Ends all patience."""
+        self._speak.patience = 0
 
     def voice(self, reference: np.ndarray) -> tf.Tensor:
         """Voice tokens [1, K, width] of reference mel [frames, n_mels]."""
@@ -72,6 +95,7 @@ class WaveMaker:
         device: where the vocoder lies.
         turn: as of `Voicebox`.
         iterations: of Griffin-Lim.
+        patience: as of `Compiled`, in sentences.
     """
 
     def __init__(
@@ -81,6 +105,7 @@ class WaveMaker:
         device: str,
         turn: AbstractContextManager | None = None,
         iterations: int = 32,
+        patience: int = 0,
     ):
         self.device, self._turn = device, turn or nullcontext()
 
@@ -91,7 +116,11 @@ class WaveMaker:
             return vocoder.speak(mel, noise)
 
         signature = [tf.TensorSpec([1, None, audio.n_mels])]
-        self._make = tf.function(make, input_signature=signature, autograph=False)
+        self._make = Compiled(make, signature, patience)
+
+    def compile_now(self) -> None:
+        """Ends all patience."""
+        self._make.patience = 0
 
     def wave(self, mel: np.ndarray) -> np.ndarray:
         """Waves [samples] of a mel [frames, n_mels]."""

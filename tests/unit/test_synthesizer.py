@@ -1,8 +1,10 @@
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from myxtts.errors import UsageError
 from myxtts.inference.synthesizer import LONGEST_CHARACTERS, fade, split_sentences
+from myxtts.models.voicebox import Compiled
 
 
 def test_sentences_are_split_where_they_end():
@@ -34,3 +36,15 @@ def test_a_sentence_begins_and_ends_in_silence_and_is_itself_in_between(samples)
     assert np.abs(np.diff(joined)).max() <= (0.02 if samples > 1000 else 1.0)
     assert (faded[400:-400] == 1).all()
     assert (wave == 1).all()
+
+
+def test_what_is_called_often_is_compiled_and_gives_the_same():
+    eager = []
+
+    def double(x: tf.Tensor) -> tf.Tensor:
+        eager.append(tf.executing_eagerly())
+        return 2 * x
+
+    function = Compiled(double, [tf.TensorSpec([])], patience=2)
+    assert [float(function(tf.constant(float(number)))) for number in range(5)] == [0.0, 2.0, 4.0, 6.0, 8.0]
+    assert eager == [True, True, False]  # called twice, traced once

@@ -22,7 +22,7 @@ from myxtts.demo.page import Sound, document, figure, side_by_side
 from myxtts.demo.sentences import evaluation_sentences
 from myxtts.demo.voices import Reader, choose_voice
 from myxtts.errors import UsageError
-from myxtts.inference.evaluation import ITERATIONS
+from myxtts.inference.evaluation import YARDSTICKS
 from myxtts.inference.synthesizer import Synthesizer
 from myxtts.models.voicebox import Manner, WaveMaker
 from myxtts.voice import VOICE
@@ -43,7 +43,9 @@ class Samples:
     def __init__(self) -> None:
         self.synthesizer = Synthesizer(VOICE)
         self.audio, self.vocoder = self.synthesizer.config.audio, self.synthesizer.maker
-        self.griffin_lim = WaveMaker(None, self.audio, self.synthesizer.device, iterations=ITERATIONS)
+        self.yardsticks = {
+            name: WaveMaker(way, self.audio, self.synthesizer.device) for name, way in YARDSTICKS.items()
+        }
 
     def copies(self, recordings: list[Path]) -> str:
         """Recordings beside what the vocoder and Griffin-Lim make of their mels."""
@@ -56,7 +58,7 @@ class Samples:
                     path.name,
                     [
                         self._figure(wave, "recording"),
-                        self._figure(self.griffin_lim.wave(mel), f"Griffin-Lim, {ITERATIONS} iterations"),
+                        *(self._figure(maker.wave(mel), name) for name, maker in self.yardsticks.items()),
                         self._figure(self.vocoder.wave(mel), "vocoder in the package", ours=True),
                     ],
                 )

@@ -6,6 +6,7 @@ Out: natural-log mel magnitudes [B, frames, n_mels], normalised to about zero me
 """
 
 import functools
+from dataclasses import dataclass
 
 import numpy as np
 import tensorflow as tf
@@ -77,7 +78,7 @@ def _inverse_matrix(audio: AudioConfig) -> np.ndarray:
     return np.linalg.pinv(mel_matrix(audio)).astype(np.float32)
 
 
-def linear_magnitudes(mel: tf.Tensor, audio: AudioConfig, corrections: int = 8) -> tf.Tensor:
+def linear_magnitudes(mel: tf.Tensor, audio: AudioConfig, corrections: int) -> tf.Tensor:
     """Non-negative magnitudes [B, frames, n_fft / 2 + 1] whose bands come close to the given normalised log-mel."""
     target = tf.exp(mel * LOG_DEVIATION + LOG_MEAN)
     linear = tf.maximum(target @ tf.constant(_inverse_matrix(audio)), 1e-6)
@@ -98,14 +99,26 @@ def correct_magnitudes(linear: tf.Tensor, mel: tf.Tensor, audio: AudioConfig, co
     return linear
 
 
-def griffin_lim(mel: tf.Tensor, audio: AudioConfig, iterations: int = 32, momentum: float = 0.99) -> tf.Tensor:
-    """Waves [B, samples] from normalised log-mel [B, frames, n_mels] (Griffin-Lim with momentum)."""
-    magnitudes = linear_magnitudes(mel, audio)
+@dataclass(frozen=True)
+class GriffinLim:
+    """How Griffin-Lim is done: rounds, momentum, and corrections of the magnitudes towards the mel.
+
+    Without the last two it is the algorithm as it was published, on the mel's pseudo-inverse.
+    """
+
+    iterations: int = 32
+    momentum: float = 0.99
+    corrections: int = 8
+
+
+def griffin_lim(mel: tf.Tensor, audio: AudioConfig, how: GriffinLim) -> tf.Tensor:
+    """Waves [B, samples] from normalised log-mel [B, frames, n_mels]."""
+    magnitudes = linear_magnitudes(mel, audio, how.corrections)
     samples = (tf.shape(mel)[1] - 1) * audio.hop_samples
     phase = tf.random.stateless_uniform(tf.shape(magnitudes), [1, 2], -np.pi, np.pi)
     angles = tf.exp(tf.complex(0.0, 1.0) * tf.cast(phase, tf.complex64))
     waves = to_waves(tf.cast(magnitudes, tf.complex64) * angles, samples, audio)
-    return agree(waves, magnitudes, audio, iterations, momentum)
+    return agree(waves, magnitudes, audio, how.iterations, how.momentum)
 
 
 def agree(waves: tf.Tensor, magnitudes: tf.Tensor, audio: AudioConfig, rounds: int, momentum: float) -> tf.Tensor:

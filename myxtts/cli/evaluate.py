@@ -20,7 +20,6 @@ from myxtts.config.load import load
 from myxtts.devices import import_tensorflow
 from myxtts.errors import UsageError
 from myxtts.scoring.scores import MEASURES, require_measures
-from myxtts.voice import GRIFFIN_LIM
 
 CLIPS = 32  # that are copied unless told otherwise
 SOUNDS = (".wav", ".flac", ".ogg", ".mp3")
@@ -82,7 +81,7 @@ def _copy(options: argparse.Namespace, folder: Path) -> list[Any]:
     recordings = find_recordings(Path(options.copy), options.output)[: options.clips or CLIPS]
     import_tensorflow()
     from myxtts.devices import plan_devices
-    from myxtts.inference.evaluation import ITERATIONS, evaluate_copies
+    from myxtts.inference.evaluation import YARDSTICKS, evaluate_copies
     from myxtts.models.voicebox import WaveMaker
     from myxtts.training.packaged import find_vocoder, read_vocoder
 
@@ -91,7 +90,7 @@ def _copy(options: argparse.Namespace, folder: Path) -> list[Any]:
         print(f"vocoder: {told}", file=sys.stderr)
     audio = load(path / "config.yaml").audio if path else AudioConfig()
     device = plan_devices().model_device
-    makers = {f"{GRIFFIN_LIM}-{ITERATIONS}": WaveMaker(None, audio, device, iterations=ITERATIONS)}
+    makers = {name: WaveMaker(way, audio, device) for name, way in YARDSTICKS.items()}
     if path:
         makers["vocoder"] = WaveMaker(read_vocoder(path, audio, device), audio, device)
     return evaluate_copies(makers, recordings, audio, folder)

@@ -13,7 +13,7 @@ from typing import TypeVar
 import numpy as np
 import tensorflow as tf
 
-from myxtts.audio.mel import LOG_DEVIATION, log_mel, reference_mel
+from myxtts.audio.mel import LOG_DEVIATION, GriffinLim, log_mel, reference_mel
 from myxtts.audio.wav import read_wave, write_wave
 from myxtts.config.config import AudioConfig
 from myxtts.inference.synthesizer import Synthesizer
@@ -21,7 +21,10 @@ from myxtts.models.voicebox import Manner, WaveMaker
 from myxtts.scoring.scores import Scores, SpokenClip, score
 
 T = TypeVar("T")
-ITERATIONS = 60  # of the Griffin-Lim that a vocoder is compared with
+YARDSTICKS = {  # what a vocoder is compared with: Griffin-Lim as published, and as it is spoken with here
+    "griffin-lim-60-plain": GriffinLim(60, momentum=0.0, corrections=0),
+    "griffin-lim-60": GriffinLim(60),
+}
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import tensorflow as tf
 
-from myxtts.audio.mel import griffin_lim
+from myxtts.audio.mel import GriffinLim, griffin_lim
 from myxtts.config.config import AudioConfig
 from myxtts.models.vocoder import Vocoder
 from myxtts.models.xtts import XTTS
@@ -90,28 +90,26 @@ class WaveMaker:
     """Mel to waves on one device.
 
     Args:
-        vocoder: with the weights to speak with; None: Griffin-Lim.
+        vocoder: with the weights to speak with, or Griffin-Lim.
         audio: the mel definition.
         device: where the vocoder lies.
         turn: as of `Voicebox`.
-        iterations: of Griffin-Lim.
         patience: as of `Compiled`, in sentences.
     """
 
     def __init__(
         self,
-        vocoder: Vocoder | None,
+        vocoder: Vocoder | GriffinLim,
         audio: AudioConfig,
         device: str,
         turn: AbstractContextManager | None = None,
-        iterations: int = 32,
         patience: int = 0,
     ):
         self.device, self._turn = device, turn or nullcontext()
 
         def make(mel: tf.Tensor) -> tf.Tensor:
-            if vocoder is None:
-                return griffin_lim(mel, audio, iterations)
+            if isinstance(vocoder, GriffinLim):
+                return griffin_lim(mel, audio, vocoder)
             noise = tf.random.stateless_normal([1, (tf.shape(mel)[1] - 1) * audio.hop_samples], [0, 0], alg="philox")
             return vocoder.speak(mel, noise)
 

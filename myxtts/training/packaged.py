@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 
+from myxtts.audio.mel import GriffinLim
 from myxtts.config.config import AudioConfig, TrainingConfig
 from myxtts.config.load import lines_of_difference, load
 from myxtts.errors import UsageError
@@ -38,14 +39,14 @@ def find_vocoder(name: str | None, audio: AudioConfig) -> tuple[Path | None, str
     return VOCODER, "the one in the package"
 
 
-def read_vocoder(path: Path | None, audio: AudioConfig, device: str) -> Vocoder | None:
-    """The vocoder of a checkpoint, for mels of that definition; None, which means Griffin-Lim, where none is named.
+def read_vocoder(path: Path | None, audio: AudioConfig, device: str) -> Vocoder | GriffinLim:
+    """The vocoder of a checkpoint, for mels of that definition; Griffin-Lim where none is named.
 
     Raises:
         UsageError: it is no vocoder, or of another mel definition.
     """
     if path is None:
-        return None
+        return GriffinLim()
     saved = read_checkpoint(path)
     if saved.config.training.target != "vocoder":
         raise UsageError(f"{path} is a speech model; --vocoder needs what `myxtts train --target vocoder` made")

@@ -88,6 +88,11 @@ class XTTSTrainer:
             if resume_checkpoint is None:
                 raise
             raise UsageError(f"{error}; to teach it, start a new run with --init-from {resume_checkpoint}") from None
+        if config.training.eval_every and self.val_set is None:
+            raise UsageError(
+                f"--eval-every scores held-out clips, and of {len(self.train_set.clips)} none is held out; "
+                "give --val-data DIR, or leave it out"
+            )
         self.voices = collect_voices(self.train_set)
         self.target = make_target(config, len(self.tokenizer.symbols))
         self.featurizer = self.target.make_featurizer()

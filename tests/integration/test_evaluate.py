@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from myxtts.errors import UsageError
 from myxtts.scoring.scores import PYTHON
 
 LISTENER = f"""#!{sys.executable}
@@ -70,9 +71,14 @@ def test_wrong_usage_is_one_line(run_myxtts, words, message):
     assert len(result.stderr.splitlines()) == 1
 
 
+def test_training_does_not_score_what_it_was_trained_on(make_trainer):
+    with pytest.raises(UsageError, match="none is held out"):
+        make_trainer(eval_every=2, val_clips=0)
+
+
 def test_training_evaluates_beside_the_loop_when_asked(make_trainer, tmp_path):
     seen = []
-    make_trainer(max_steps=4, eval_every=2, sample_every=0, save_every=100).train(seen.append)
+    make_trainer(max_steps=4, eval_every=2, sample_every=0, save_every=100, val_clips=2).train(seen.append)
     lines = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
     scores = [line for line in lines if line["kind"] == "evaluation"]
     notices = [line for line in lines if line["kind"] == "notice"]

@@ -33,7 +33,10 @@ def read_wave(path: Path, sample_rate: int) -> np.ndarray:
     if not np.isfinite(wave).all():
         raise UsageError(f"{path} holds samples that are not numbers")
     mono = mix_down(wave)
-    return soxr.resample(mono, rate, sample_rate) if rate != sample_rate else mono
+    mono = soxr.resample(mono, rate, sample_rate) if rate != sample_rate else mono
+    if not len(mono):
+        raise UsageError(f"{path} holds no samples at {sample_rate} Hz")
+    return mono
 
 
 def mix_down(wave: np.ndarray) -> np.ndarray:

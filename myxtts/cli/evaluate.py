@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from myxtts.cli.settings import make_folder
-from myxtts.cli.synthesize import load_synthesizer, read_texts, require_recordings
+from myxtts.cli.synthesize import check_texts, load_synthesizer, read_texts, require_recordings
 from myxtts.config.config import AudioConfig
 from myxtts.config.load import load
 from myxtts.devices import import_tensorflow
@@ -22,6 +22,7 @@ from myxtts.errors import UsageError
 from myxtts.scoring.scores import MEASURES, require_measures
 
 CLIPS = 32  # that are copied unless told otherwise
+SHORTEST_SECONDS = 0.25  # of a recording that is copied
 SOUNDS = (".wav", ".flac", ".ogg", ".mp3")
 LABELS = {
     "cer": "CER", "wer": "WER", "similarity": "likeness", "dnsmos": "DNSMOS", "pesq": "PESQ", "stoi": "STOI",
@@ -36,7 +37,7 @@ def run(options: argparse.Namespace) -> int:
     with _folder(options.output) as folder:
         found = _copy(options, folder) if options.copy else [_speak(options, folder)]
     if options.json:
-        print(json.dumps([_document(one) for one in found]))
+        print(json.dumps([_document(one, kept=options.output is not None) for one in found]))
     else:
         _print_table(found)
     missing = {name for one in found for name in one.scores.missing}
@@ -57,6 +58,8 @@ def _speak(options: argparse.Namespace, folder: Path) -> Any:
     texts = read_texts(options) if options.text_file else None
     like = find_recordings(Path(options.like)) if options.like else []
     references = require_recordings(options.reference)
+    if options.output and any(_lies_in(path, options.output) for path in (*like, *references)):
+        raise UsageError(f"-o {options.output} holds recordings that are read; choose another folder")
     require_measures("evaluate")
     synthesizer, manner = load_synthesizer(options)
     from myxtts.inference.evaluation import evaluate_speech
@@ -68,7 +71,7 @@ def _speak(options: argparse.Namespace, folder: Path) -> Any:
         from myxtts.demo.sentences import evaluation_sentences
 
         texts = evaluation_sentences()
-    synthesizer.require_speakable(texts, language)
+    check_texts(synthesizer, texts, language)
     voice = synthesizer.voice(references, options.speaker)
     return evaluate_speech(synthesizer, texts, voice, language, manner, folder, like)
 
@@ -79,6 +82,11 @@ def _copy(options: argparse.Namespace, folder: Path) -> list[Any]:
         if getattr(options, flag) != unset:
             raise UsageError(f"--{flag.replace('_', '-')} goes with --checkpoint, not with --copy")
     recordings = find_recordings(Path(options.copy), options.output)[: options.clips or CLIPS]
+    if short := [path for path in recordings if _seconds(path) < SHORTEST_SECONDS]:
+        print(f"left out, shorter than {SHORTEST_SECONDS} s: {', '.join(map(str, short))}", file=sys.stderr)
+        recordings = [path for path in recordings if path not in short]
+    if not recordings:
+        raise UsageError(f"{options.copy} holds no recording of {SHORTEST_SECONDS} s or more")
     import_tensorflow()
     from myxtts.devices import plan_devices
     from myxtts.inference.evaluation import YARDSTICKS, evaluate_copies
@@ -100,17 +108,43 @@ def find_recordings(folder: Path, besides: str | None = None) -> list[Path]:
     """The sound files in a folder and below it, but for those in the folder `besides`.
 
     Raises:
-        UsageError: there are none.
+        UsageError: there are none, or one cannot be read.
     """
-    found = sorted(path for path in folder.rglob("*") if path.suffix.lower() in SOUNDS)
-    found = [path for path in found if besides is None or Path(besides).resolve() not in path.resolve().parents]
-    if not found:
+    every = sorted(path for path in folder.rglob("*") if path.suffix.lower() in SOUNDS and path.is_file())
+    if not every:
         raise UsageError(f"{folder} holds no recordings ({', '.join(SOUNDS)})")
+    found = [path for path in every if besides is None or not _lies_in(path, besides)]
+    if not found:
+        raise UsageError(f"-o {besides} holds all recordings of {folder}; choose another folder")
+    for path in found:
+        _seconds(path)
     return found
 
 
-def _document(found: Any) -> dict[str, Any]:
-    return {"system": found.system, "times_real_time": found.times_real_time, **dataclasses.asdict(found.scores)}
+def _lies_in(path: Path, folder: str) -> bool:
+    return Path(folder).resolve() in path.resolve().parents
+
+
+def _seconds(path: Path) -> float:
+    """How long a recording is.
+
+    Raises:
+        UsageError: it cannot be read.
+    """
+    import soundfile
+
+    try:
+        return float(soundfile.info(path).duration)
+    except soundfile.LibsndfileError as error:
+        raise UsageError(f"{path} is not a recording that can be read: {error.error_string}") from None
+
+
+def _document(found: Any, kept: bool) -> dict[str, Any]:
+    """As JSON; a clip names its file where that was kept."""
+    scores = dataclasses.asdict(found.scores)
+    if not kept:
+        scores["clips"] = [{name: value for name, value in row.items() if name != "wave"} for row in scores["clips"]]
+    return {"system": found.system, "times_real_time": found.times_real_time, **scores}
 
 
 def _print_table(found: list[Any]) -> None:

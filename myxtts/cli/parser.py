@@ -338,8 +338,8 @@ def _voice_settings(speak: argparse.ArgumentParser) -> None:
     voice.add_argument("--speaker", help="a speaker of the training data instead of a reference")
     speak.add_argument("--language", choices=LANGUAGES, help="language of the text (default: the checkpoint's first)")
     for flag, reads, help in (
-        ("--speed", _between(0.25, 4), "1.2 speaks a fifth faster (default 1)"),
-        ("--pitch", _between(0.5, 2), "1.2 speaks a fifth higher (default 1)"),
+        ("--speed", _between(0.25, 2), "1.2 speaks a fifth faster (default 1)"),
+        ("--pitch", _between(0.5, 1.5), "1.2 speaks a fifth higher (default 1)"),
     ):
         speak.add_argument(flag, type=reads, default=1.0, metavar="X", help=help)
     words = "steps in which a refiner draws the grain; 0: none (default 4)"

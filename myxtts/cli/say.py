@@ -7,7 +7,14 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from myxtts.cli.synthesize import check_target, load_synthesizer, read_texts, require_recordings
+from myxtts.cli.synthesize import (
+    check_target,
+    check_texts,
+    keep_recordings,
+    load_synthesizer,
+    read_texts,
+    require_recordings,
+)
 from myxtts.errors import UsageError
 from myxtts.voice import VOICE
 
@@ -22,14 +29,17 @@ def run(options: argparse.Namespace) -> int:
     options.text_file = None
     references = require_recordings(options.reference)  # first: a text after --reference was taken for a recording
     (text,) = read_texts(options)
-    players = [] if options.output else [name for name in PLAYERS if shutil.which(name)]
-    target = Path(options.output or "say.wav")
+    silent = options.output is not None
+    players = [] if silent else [name for name in PLAYERS if shutil.which(name)]
+    target = Path(options.output if silent else "say.wav")
     if not players:
         check_target(target)
+        keep_recordings([target], references)
     if not VOICE.is_dir():
         raise UsageError(f"this package has no voice in {VOICE}; install it whole, or use `myxtts synthesize`")
     options.checkpoint = str(VOICE)
     synthesizer, manner = load_synthesizer(options)
+    check_texts(synthesizer, [text], options.language)
     from myxtts.audio.wav import write_wave
 
     wave = synthesizer.speak(text, synthesizer.voice(references, options.speaker), options.language, manner)
@@ -37,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
         return 0
     write_wave(target, wave, synthesizer.sample_rate)
     told = f"{', '.join(players)} could not play it" if players else f"no player was found: {', '.join(PLAYERS)}"
-    print(target if options.output else f"{target} ({told})")
+    print(target if silent else f"{target} ({told})")
     return 0
 
 

@@ -3,6 +3,7 @@
 import argparse
 import os
 import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,10 +27,11 @@ def run(options: argparse.Namespace) -> int:
     else:
         check_target(output)
         targets = [output]
+    keep_recordings(targets, references)
     synthesizer, manner = load_synthesizer(options)
     from myxtts.audio.wav import write_wave
 
-    synthesizer.require_speakable(texts, options.language)
+    check_texts(synthesizer, texts, options.language)
     voice = synthesizer.voice(references, options.speaker)
     for text, target in zip(texts, targets, strict=True):
         write_wave(target, synthesizer.speak(text, voice, options.language, manner), synthesizer.sample_rate)
@@ -57,6 +59,13 @@ def load_synthesizer(options: argparse.Namespace) -> "tuple[Synthesizer, Manner]
     return synthesizer, Manner(options.speed, options.pitch, steps)
 
 
+def check_texts(synthesizer: "Synthesizer", texts: Sequence[str], language: str | None) -> None:
+    """Refuses what cannot be spoken, and tells which sounds others will stand for."""
+    replaced = synthesizer.require_speakable(texts, language)
+    if told := ", ".join(f"{sound} as {near}" for sound, near in sorted(replaced.items())):
+        print(f"⚠️ sounds that this voice never learned are spoken like others: {told}", file=sys.stderr)
+
+
 def require_recordings(names: list[str]) -> list[Path]:
     """The references as paths.
 
@@ -68,6 +77,18 @@ def require_recordings(names: list[str]) -> list[Path]:
             text = "; a text stands before --reference, or after --text" if " " in name else ""
             raise UsageError(f"no such recording: {name}{text}")
     return [Path(name) for name in names]
+
+
+def keep_recordings(targets: Iterable[Path], recordings: Sequence[Path]) -> None:
+    """Refuses to write over a recording that is read.
+
+    Raises:
+        UsageError: a target is one of them.
+    """
+    read = {path.resolve() for path in recordings}
+    for target in targets:
+        if target.resolve() in read:
+            raise UsageError(f"{target} is itself a recording that is read; choose another -o")
 
 
 def read_texts(options: argparse.Namespace) -> list[str]:
@@ -94,7 +115,7 @@ def read_texts(options: argparse.Namespace) -> list[str]:
         raise UsageError(f"the text is empty: {options.text_file} has no line to speak")
     for where, text in numbered:
         if not any(c.isalnum() for c in text):
-            raise UsageError(f'{where} is empty; give --text "…", --text-file FILE or text on standard input')
+            raise UsageError(f"{where} holds no word to speak; write at least one")
         if any("\ud800" <= c <= "\udfff" for c in text):
             raise UsageError(f"{where} is not UTF-8")
     return [text for _, text in numbered]

@@ -44,6 +44,10 @@ def run(options: argparse.Namespace) -> int:
     vocoder = config.training.target == "vocoder"
     if vocoder and "model.size" in vars(options):
         raise UsageError("--model-size shapes the speech model; a vocoder is shaped by `vocoder` in a YAML file")
+    if vocoder and "data.reference_gain_db" in vars(options):
+        raise UsageError("--reference-gain-db goes with the speech model; a vocoder needs no reference")
+    if not vocoder and "training.critics_after" in vars(options):
+        raise UsageError("--critics-after goes with --target vocoder")
     if resume and origin.get("training.checkpoint_dir", SAVED) == SAVED:  # the run goes on where it lies now
         if resume.resolve() not in list_checkpoints(resume.resolve().parent):
             raise UsageError(f"{resume} is a copy of a checkpoint; say with --checkpoint-dir where its run shall go on")

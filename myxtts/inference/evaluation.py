@@ -69,7 +69,9 @@ def evaluate_copies(
         pairs = zip(paths, originals, strict=True)
         scores = score([SpokenClip(path, recording=original) for path, original in pairs])
         distance = np.mean([_mel_distance(c, w, audio) for c, w in zip(copies, waves, strict=True)])
-        found.append(Evaluation(system, replace(scores, means={**scores.means, "mel": float(distance)}), speed))
+        rows = [{**row, "source": str(path)} for row, path in zip(scores.clips, recordings, strict=True)]
+        means = {**scores.means, "mel": float(distance)}
+        found.append(Evaluation(system, replace(scores, means=means, clips=rows), speed))
     return found
 
 

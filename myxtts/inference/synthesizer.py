@@ -63,7 +63,7 @@ class Synthesizer:
         if references:
             mels = [self.read_reference(path) for path in references]
         else:
-            name = speaker or next(iter(self.voices), "")
+            name = next(iter(self.voices)) if speaker is None else speaker
             if name not in self.voices:
                 raise UsageError(f"no speaker {name!r} in this checkpoint; it has {', '.join(self.voices)}")
             mels = [self.voices[name].astype(np.float32)]
@@ -90,19 +90,25 @@ class Synthesizer:
     def _to_mel(self, wave: np.ndarray) -> np.ndarray:
         return reference_mel(wave, self.config.audio, self.config.model.frames_per_step)
 
-    def require_speakable(self, texts: Sequence[str], language: str | None = None) -> None:
+    def require_speakable(self, texts: Sequence[str], language: str | None = None) -> dict[str, str]:
         """Refuses, before any of several texts is spoken, one that cannot be.
+
+        Returns:
+            Sounds that training never met, with those that will stand for them.
 
         Raises:
             UsageError: it has nothing to speak, or signs that nobody can read.
         """
         language = language or self.tokenizer.languages[0]
+        replaced: dict[str, str] = {}
         for number, text in enumerate(texts, 1):
             try:
                 for sentence in split_sentences(text, language):
+                    replaced |= self.tokenizer.approximations(sentence, language)
                     self.tokenizer.encode(sentence, language)
             except UsageError as error:
                 raise UsageError(f"text {number}: {error}" if len(texts) > 1 else str(error)) from None
+        return replaced
 
     def mel(self, text: str, voice: tf.Tensor, language: str, manner: Manner = AS_IT_IS) -> np.ndarray:
         """Normalised log-mel [frames, n_mels] of one sentence."""
@@ -141,16 +147,14 @@ def split_sentences(text: str, language: str) -> list[str]:
     Raises:
         UsageError: there is nothing to speak.
     """
-    parts = [
-        part.strip()
-        for part in re.split(r"(?<=[.!?؟।])\s+(?=\S)|(?<=[。！？])\s*(?=[^\s」』”])", " ".join(text.split()))
-    ]
     sentences: list[str] = []
-    for part in parts:
-        if sentences and ends_with_abbreviation(sentences[-1], language):
-            sentences[-1] += " " + part  # the dot was an abbreviation's
-        elif any(c.isalnum() for c in part):
-            sentences.append(part)
+    for paragraph in re.split(r"\n\s*\n", text):
+        before = len(sentences)
+        for part in re.split(r"(?<=[.!?؟।])\s+(?=\S)|(?<=[。！？])\s*(?=[^\s」』”])", " ".join(paragraph.split())):
+            if len(sentences) > before and ends_with_abbreviation(sentences[-1], part, language):
+                sentences[-1] += " " + part  # the dot was an abbreviation's
+            elif any(c.isalnum() for c in part):
+                sentences.append(part)
     if not sentences:
         raise UsageError("the text is empty; write at least one word")
     return [piece for sentence in sentences for piece in _shorten(sentence)]

@@ -76,7 +76,10 @@ def score(clips: Sequence[SpokenClip], voices: Sequence[Path] = (), only: Sequen
     if process.returncode:
         last = process.stderr.strip().splitlines()[-1:] or [f"exit code {process.returncode}"]
         raise RunError(f"the clips could not be scored by {python}: {last[0]}")
-    answer = json.loads(process.stdout)
+    try:
+        answer = json.loads(process.stdout)
+    except ValueError:
+        raise RunError(f"{python} ({PYTHON}) is no Python: it did not answer with scores") from None
     return add_up(clips, answer["clips"], answer["missing"])
 
 

@@ -95,10 +95,18 @@ def _fits(language: str, name: str, before: str, follows: re.Match[str] | None) 
     return follows is not None and (follows[1].isupper() or not follows[1].isascii())
 
 
-def ends_with_abbreviation(text: str, language: str) -> bool:
-    """Whether the last dot belongs to an abbreviation or an initial, and so ends no sentence."""
+_BEFORE_NUMBER = ("no.", "nos.", "fig.", "vol.", "ch.", "p.", "pp.", "sec.")  # English ones that count things
+_BEGINNERS = frozenset("the a an he she it they we i you this that these there but and so in on at when if".split())
+
+
+def ends_with_abbreviation(text: str, following: str, language: str) -> bool:
+    """Whether the last dot belongs to an abbreviation or an initial, and so ends no sentence before what follows."""
     match = re.search(r"(\S+)\.$", text)
     if match is None:
         return False
     word = match[1].lstrip("(\"'").lower() + "."
+    if language == "en" and word in _BEFORE_NUMBER:
+        return following[:1].isdigit()
+    if re.fullmatch(r"(\w\.){2,}", word) and word not in SPEECH[language].abbreviations:  # the U.S. Army
+        return following.split(maxsplit=1)[0].lower() not in _BEGINNERS
     return word in SPEECH[language].abbreviations or re.fullmatch(r"\w\.", word) is not None

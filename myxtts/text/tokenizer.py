@@ -22,6 +22,11 @@ STRESS = "ˈˌ"
 _TIE = "\u0361"
 _ONE_SOUND = {"tʃ", "dʒ", "ts", "dz", "tɕ", "dʑ", "oʊ", "aʊ", "aɪ", "eɪ", "ɔɪ"}  # as espeak-ng writes them
 _KEPT = " '" + ZWNJ  # what character mode keeps besides letters and pauses
+_NEAREST = {  # sounds that a language borrows, and what its speakers say who have not learned them
+    "x": "k", "ç": "h", "χ": "k", "ɣ": "ɡ", "ɬ": "l", "ʎ": "l", "ɲ": "n", "β": "v", "q": "k", "r": "ɹ", "ʁ": "ɹ",
+    "ɾ": "ɹ", "o": "oʊ", "e": "eɪ", "a": "æ", "ɑ": "ɑː", "ɔ": "ɔː", "œ": "ɜː", "ø": "ɜː", "y": "uː", "ɨ": "ɪ",
+    "ɯ": "uː", "ɕ": "ʃ", "ʑ": "ʒ", "ʂ": "ʃ", "ʐ": "ʒ", "ɦ": "h", "ʋ": "v", "ɸ": "f", "c": "k", "ɟ": "dʒ", "ʔ": "t",
+}  # fmt: skip
 
 
 def spell(text: str, language: str, front_end: str) -> list[str]:
@@ -109,9 +114,9 @@ class Tokenizer:
         return {symbol: index for index, symbol in enumerate(self.symbols)}
 
     def _stand_in(self, unit: str) -> str | None:
-        """The same sound with another stress or without its length mark, where training never met this one."""
+        """The same sound with another stress or length, where training never met this one."""
         bare = unit.lstrip(STRESS)
-        candidates = [mark + form for form in (bare, bare.replace("ː", "")) for mark in ("", *STRESS)]
+        candidates = [mark + form for form in (bare, bare.replace("ː", ""), bare + "ː") for mark in ("", *STRESS)]
         return next((c for c in candidates if c in self._ids), None)
 
     def _known_parts(self, unit: str) -> list[str]:
@@ -124,6 +129,18 @@ class Tokenizer:
                 rest = self._known_parts(unit[end:]) if unit[end:] else []
                 return [head, *rest] if rest or not unit[end:] else []
         return []
+
+    def nearest(self, units: Sequence[str]) -> dict[str, str]:
+        """For each unit that cannot be spoken the nearest one that can, where there is one."""
+        found = {}
+        for unit in {unit for unit in units if not self._known_parts(unit)}:
+            bare = "".join(c for c in unit.lstrip(STRESS) if not _is_mark(c))
+            near = "".join(_NEAREST.get(c, c) for c in bare) if bare not in _NEAREST else _NEAREST[bare]
+            for candidate in (bare, near):
+                if candidate and self._known_parts(candidate):
+                    found[unit] = candidate
+                    break
+        return found
 
     @property
     def end_id(self) -> int:
@@ -139,7 +156,9 @@ class Tokenizer:
         """The ids of each unit by itself, int32."""
         known = {unit: self._known_parts(unit) for unit in set(units)}
         if unknown := sorted(unit for unit, parts in known.items() if not parts):
-            raise UsageError(f"the model never heard {' '.join(unknown)} in training and cannot speak it")
+            raise UsageError(
+                f"the model never heard {' '.join(unknown)} in training and cannot speak it; write that word otherwise"
+            )
         return [np.array([self._ids[part] for part in known[unit]], np.int32) for unit in units]
 
     def encode_units(self, units: Sequence[str], language: str) -> np.ndarray:
@@ -148,5 +167,11 @@ class Tokenizer:
         return np.concatenate([[start], *self.encode_symbols(units), [self.end_id]]).astype(np.int32)
 
     def encode(self, text: str, language: str) -> np.ndarray:
-        """Ids of a text, int32 [length]."""
-        return self.encode_units(spell(text, language, self.front_end), language)
+        """Ids of a text to be spoken, int32 [length]; sounds that were never heard become their nearest."""
+        units = spell(text, language, self.front_end)
+        nearest = self.nearest(units)
+        return self.encode_units([nearest.get(unit, unit) for unit in units], language)
+
+    def approximations(self, text: str, language: str) -> dict[str, str]:
+        """The sounds of a text that others will stand for, with those."""
+        return self.nearest(spell(text, language, self.front_end))

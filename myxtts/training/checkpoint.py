@@ -219,4 +219,19 @@ def _read(path: Path) -> Checkpoint:
     tokenizer = Tokenizer(tuple(symbols["symbols"]), symbols["front_end"], tuple(symbols["languages"]))
     with np.load(path / "arrays.npz") as arrays, np.load(path / "voices.npz") as mels:
         voices = {name: mels[f"voice_{number}"] for number, name in enumerate(document["speakers"])}
-        return Checkpoint(load(path / "config.yaml"), tokenizer, dict(arrays), voices, state)
+        read = Checkpoint(load(path / "config.yaml"), tokenizer, dict(arrays), voices, state)
+    _require_sound(read)
+    return read
+
+
+def _require_sound(checkpoint: Checkpoint) -> None:
+    """Refuses what can be read and not be used."""
+    if not checkpoint.tokenizer.languages:
+        raise ValueError("symbols.json names no language")
+    if not checkpoint.voices and checkpoint.config.training.target == "speech":
+        raise ValueError("state.json names no speaker")
+    n_mels = checkpoint.config.audio.n_mels
+    if any(mel.ndim != 2 or mel.shape[1] != n_mels for mel in checkpoint.voices.values()):
+        raise ValueError(f"voices.npz holds mels that have not {n_mels} bands")
+    if not np.isfinite(checkpoint.arrays.get("average", 0.0)).all():
+        raise ValueError("arrays.npz holds weights that are not numbers")

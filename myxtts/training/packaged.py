@@ -18,7 +18,7 @@ from myxtts.models.vocoder import Vocoder
 from myxtts.training.checkpoint import Checkpoint, find_checkpoint, read_checkpoint
 from myxtts.training.state import RunState
 from myxtts.training.step import load_vocoder
-from myxtts.voice import GRIFFIN_LIM, VOCODER
+from myxtts.voice import GRIFFIN_LIM, SHIPPED, VOCODER
 
 
 def find_vocoder(name: str | None, audio: AudioConfig) -> tuple[Path | None, str]:
@@ -31,6 +31,10 @@ def find_vocoder(name: str | None, audio: AudioConfig) -> tuple[Path | None, str
     if name == GRIFFIN_LIM:
         return None, GRIFFIN_LIM
     if name is not None:
+        if not Path(name).exists() and name not in SHIPPED:
+            raise UsageError(
+                f"no such vocoder: {name}; name a folder that `myxtts train --target vocoder` wrote, or {GRIFFIN_LIM}"
+            )
         return find_checkpoint(Path(name)), name
     if not VOCODER.is_dir():
         return None, f"{GRIFFIN_LIM} (no vocoder is in this package)"

@@ -29,6 +29,7 @@ class Speaker:
     load: Callable[[np.ndarray], None]  # takes averaged weights
     say: Callable[[int], np.ndarray]  # a sentence by its number: float32 [samples]
     recordings: list[np.ndarray]  # of the same sentences; what a vocoder copies
+    speakers: list[str]
     copies: bool = False  # whether what is said is made of the recordings
 
 
@@ -99,7 +100,7 @@ class Examiner(Sampler):
     FOLDER, WHAT = "evaluations", "evaluation"
 
     def _report(self, step: int, speaker: Speaker, folder: Path, waves: list[np.ndarray]) -> Sample | Examined | Notice:
-        recordings = []
+        recordings: list[Path] = []
         for number, wave in enumerate(speaker.recordings, 1):
             recordings.append(folder.parent / f"recording-{number}.wav")
             write_wave(recordings[-1], wave, self._rate)
@@ -113,7 +114,8 @@ class Examiner(Sampler):
             for number in range(len(waves))
             if speaker.languages[number] == speaker.languages[0]  # a recogniser listens in one language
         ]
-        scores = score(clips, () if speaker.copies else recordings)
+        one_voice = len(set(speaker.speakers)) == 1  # likeness to several voices at once says nothing
+        scores = score(clips, recordings if one_voice and not speaker.copies else ())
         if not scores.means:
             return Notice(step, f"⚠️ no evaluation: {'; '.join(scores.missing.values())}")
         (folder / "scores.json").write_text(json.dumps(scores.clips, ensure_ascii=False), encoding="utf-8")

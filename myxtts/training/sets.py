@@ -10,6 +10,7 @@ from myxtts.audio.mel import reference_mel
 from myxtts.config.config import XTTSConfig
 from myxtts.data.dataset import HostDataset
 from myxtts.data.pack import Pack
+from myxtts.errors import UsageError
 from myxtts.text.tokenizer import Tokenizer
 
 SAMPLES = 2  # sentences that are spoken while a run goes on
@@ -29,6 +30,22 @@ def make_sets(
         return train_set, None
     shapes = [bucket.shape for bucket in train_set.buckets]
     return train_set, HostDataset(val_pack, tokenizer, config, held_out, shapes)
+
+
+def go_without_validation(config: XTTSConfig, clips: int) -> list[str]:
+    """What to say where none of so many clips is held out.
+
+    Raises:
+        UsageError: something was asked for that goes by held-out clips.
+    """
+    flags = {"--eval-every": config.training.eval_every, "--early-stop": config.training.early_stop}
+    if asked := [flag for flag, value in flags.items() if value]:
+        raise UsageError(
+            f"{asked[0]} goes by held-out clips, and of {clips} none is held out; give --val-data DIR, or leave it out"
+        )
+    if not config.data.val_clips:
+        return []
+    return [f"⚠️ {clips} clips are too few to hold some out: nothing is validated; --val-data DIR would be"]
 
 
 def split_clips(samples: np.ndarray, held_out: int) -> tuple[np.ndarray, np.ndarray]:

@@ -136,8 +136,8 @@ class SpeechTarget:
             return maker.wave(box.mel(tokens[number], box.voice(references[number])))
 
         texts, languages = [clip.text for clip in clips], [clip.language for clip in clips]
-        recordings = _recordings(dataset, places)
-        return Speaker(texts, languages, _loader(load_average, model, device, turn), say, recordings)
+        recordings, speakers = _recordings(dataset, places), [clip.speaker for clip in clips]
+        return Speaker(texts, languages, _loader(load_average, model, device, turn), say, recordings, speakers)
 
 
 class VocoderTarget:
@@ -180,7 +180,8 @@ class VocoderTarget:
         clips = [dataset.pack[int(dataset.clips[place])] for place in places]
         texts, languages = [clip.text for clip in clips], [clip.language for clip in clips]
         load = _loader(load_vocoder, model, device, turn)
-        return Speaker(texts, languages, load, lambda number: maker.wave(mels[number]), recordings, copies=True)
+        speakers = [clip.speaker for clip in clips]
+        return Speaker(texts, languages, load, lambda n: maker.wave(mels[n]), recordings, speakers, copies=True)
 
 
 def _recordings(dataset: HostDataset, places: list[int]) -> list[np.ndarray]:

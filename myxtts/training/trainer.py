@@ -36,7 +36,7 @@ from myxtts.training.pace import Pace
 from myxtts.training.parallel import ParallelStep
 from myxtts.training.sampler import Examiner, Sampler
 from myxtts.training.saver import Saver
-from myxtts.training.sets import EXAMINED, SAMPLES, collect_voices, make_sets
+from myxtts.training.sets import EXAMINED, SAMPLES, collect_voices, go_without_validation, make_sets
 from myxtts.training.state import RunState
 from myxtts.training.step import EvaluateStep, TrainStep
 from myxtts.training.target import make_target, refuse_other_model
@@ -88,11 +88,7 @@ class XTTSTrainer:
             if resume_checkpoint is None:
                 raise
             raise UsageError(f"{error}; to teach it, start a new run with --init-from {resume_checkpoint}") from None
-        if config.training.eval_every and self.val_set is None:
-            raise UsageError(
-                f"--eval-every scores held-out clips, and of {len(self.train_set.clips)} none is held out; "
-                "give --val-data DIR, or leave it out"
-            )
+        self._notices = [] if self.val_set else go_without_validation(config, len(self.train_set.clips))
         self.voices = collect_voices(self.train_set)
         self.target = make_target(config, len(self.tokenizer.symbols))
         self.featurizer = self.target.make_featurizer()
@@ -110,7 +106,6 @@ class XTTSTrainer:
         self.evaluate = EvaluateStep(self.model, config.training)
         self.state = RunState(parts=self.step.parts)
         self.bad_steps = BadSteps(config.training.max_bad_steps)
-        self._notices: list[str] = []
         if saved and resume_checkpoint:
             self._go_on(saved, reset_optimizer)
         elif saved:

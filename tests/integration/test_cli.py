@@ -1,6 +1,7 @@
 """The command as a person meets it: answers at once, one clear line for bad input, the right exit code."""
 
 import json
+import shutil
 import subprocess
 import sys
 import time
@@ -78,8 +79,8 @@ def test_missing_and_foreign_checkpoints(run_myxtts, trained, tmp_path):
 def test_empty_text_unwritable_output_and_bad_reference(run_myxtts, trained, tmp_path):
     out = tmp_path / "o.wav"
     speak = ("synthesize", "--checkpoint", trained)
-    fails(run_myxtts(*speak, "--text", "  ", "-o", out), 2, "empty")
-    fails(run_myxtts(*speak, "-o", out, stdin=""), 2, "empty")
+    fails(run_myxtts(*speak, "--text", "  ", "-o", out), 2, "no word to speak")
+    fails(run_myxtts(*speak, "-o", out, stdin=""), 2, "no word to speak")
     fails(run_myxtts(*speak, "--text", "hello", "-o", tmp_path / "no" / "o.wav"), 2, "no folder")
     fails(run_myxtts(*speak, "--text", "hello", "-o", tmp_path), 2, "is a folder")
     fails(run_myxtts(*speak, "--text", "hello", "--speed", "0", "-o", out), 2, "speed")
@@ -90,7 +91,28 @@ def test_empty_text_unwritable_output_and_bad_reference(run_myxtts, trained, tmp
     (tmp_path / "lines.txt").write_text("A word.\n***\n", encoding="utf-8")
     fails(run_myxtts(*speak, "--text-file", tmp_path / "lines.txt", "-o", tmp_path / "wavs"), 2, "line 2")
     fails(run_myxtts(*speak, "--text", "hello", "-o", "/dev/null"), 2, "not an ordinary file")
+    fails(run_myxtts(*speak, "--text", "hello", "--vocoder", "nope", "-o", out), 2, "no such vocoder", "griffin-lim")
     assert not out.exists()
+
+
+def test_a_recording_that_is_read_is_never_written_over(run_myxtts, corpus, tmp_path):
+    source = next((corpus / "wavs").glob("*.wav"))
+    recording = tmp_path / "0001.wav"
+    shutil.copy(source, recording)
+    fails(run_myxtts("say", "Hi", "--reference", recording, "-o", recording), 2, "choose another -o")
+    english = ("--checkpoint", "english")
+    (tmp_path / "lines.txt").write_text("Hi there.\n")
+    lines = ("--text-file", tmp_path / "lines.txt", "-o", tmp_path)
+    fails(run_myxtts("synthesize", *english, *lines, "--reference", recording), 2, "choose another -o")
+    fails(run_myxtts("evaluate", *english, *lines, "--like", tmp_path), 2, "choose another folder")
+    fails(run_myxtts("evaluate", "--copy", tmp_path, "-o", tmp_path), 2, "choose another folder")
+    assert recording.read_bytes() == source.read_bytes()
+
+
+def test_flags_of_the_other_target_are_refused(run_myxtts, tmp_path):
+    fails(run_myxtts("train", "--train-data", tmp_path, "--critics-after", "2"), 2, "--target vocoder")
+    vocoder = ("train", "--target", "vocoder", "--train-data", tmp_path)
+    fails(run_myxtts(*vocoder, "--reference-gain-db", "3"), 2, "needs no reference")
 
 
 def test_speaks_from_a_saved_checkpoint_in_a_new_process(run_myxtts, trained, tmp_path):

@@ -94,3 +94,9 @@ def test_pictures_are_png_with_the_first_row_at_the_bottom():
     assert pixels[0].sum() > pixels[-1].sum()
     decoded = tf.io.decode_png(png(pixels)).numpy()
     np.testing.assert_array_equal(decoded, pixels)
+
+
+def test_a_recording_too_short_for_the_rate_is_refused(tmp_path):
+    soundfile.write(tmp_path / "one.wav", np.ones(1, np.float32), 96_000)
+    with pytest.raises(UsageError, match="holds no samples"):
+        read_wave(tmp_path / "one.wav", 22_050)

@@ -1,3 +1,4 @@
+import dataclasses
 import json
 import os
 
@@ -97,3 +98,18 @@ def test_a_folder_that_cannot_be_written_is_a_clear_failure(tmp_path):
     tmp_path.chmod(0o500)
     with pytest.raises(RunError, match="cannot save"):
         write_checkpoint(tmp_path / "run", make(1), keep=1, best=True)
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"arrays": {"average": np.array([1.0, np.nan], np.float32)}}, "weights that are not numbers"),
+        ({"voices": {}}, "names no speaker"),
+        ({"voices": {"file": np.ones((4, 40), np.float32)}}, "80 bands"),
+        ({"tokenizer": Tokenizer.learn([["a"]], "phonemes", [])}, "names no language"),
+    ],
+)
+def test_what_can_be_read_and_not_be_used_is_refused(tmp_path, changes, told):
+    path = write_checkpoint(tmp_path / "run", dataclasses.replace(make(1), **changes), keep=1, best=False)
+    with pytest.raises(UsageError, match=told):
+        read_checkpoint(path)

@@ -74,6 +74,12 @@ def test_a_listener_that_fails_is_told_in_one_line(clip, tmp_path, monkeypatch, 
         score([clip])
 
 
+def test_a_program_that_is_no_python_is_told_in_one_line(clip, monkeypatch):
+    monkeypatch.setenv(PYTHON, "/bin/true")
+    with pytest.raises(RunError, match="is no Python"):
+        score([clip])
+
+
 def test_evaluating_without_anything_to_measure_with_is_refused(tmp_path, monkeypatch):
     answer = "print(json.dumps({'clips': [], 'missing': {name: 'pip install x' for name in job['measures']}}))"
     monkeypatch.setenv(PYTHON, stand_in(tmp_path, answer))

@@ -48,3 +48,19 @@ def test_what_is_called_often_is_compiled_and_gives_the_same():
     function = Compiled(double, [tf.TensorSpec([])], patience=2)
     assert [float(function(tf.constant(float(number)))) for number in range(5)] == [0.0, 2.0, 4.0, 6.0, 8.0]
     assert eager == [True, True, False]  # called twice, traced once
+
+
+@pytest.mark.parametrize(
+    ("text", "sentences"),
+    [
+        ("He lives at No. 5.", ["He lives at No. 5."]),
+        ("He said no. Five came.", ["He said no.", "Five came."]),
+        ("Fig. 3 shows it, as does vol. 2 of it.", ["Fig. 3 shows it, as does vol. 2 of it."]),
+        ("The U.S. Army came.", ["The U.S. Army came."]),
+        ("He left the U.S. The army came.", ["He left the U.S.", "The army came."]),
+        ("A headline\n\nA paragraph that\ngoes on", ["A headline", "A paragraph that goes on"]),
+        ("Mr.\n\nA paragraph.", ["Mr.", "A paragraph."]),
+    ],
+)
+def test_dots_inside_a_sentence_do_not_end_it_and_blank_lines_do(text, sentences):
+    assert split_sentences(text, "en") == sentences

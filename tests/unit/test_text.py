@@ -268,3 +268,13 @@ def test_an_unknown_sound_or_language_is_named():
 
 def test_character_mode_keeps_letters_and_pauses():
     assert spell("Hi, you 2", "en", "characters") == list("hi, you two")
+
+
+def test_a_sound_that_was_never_heard_is_spoken_as_the_nearest_and_told():
+    tokenizer = Tokenizer.learn([["b", "ˈɑː", "k", "oʊ", "uː"]], "phonemes", ["en"])
+    ids = {symbol: number for number, symbol in enumerate(tokenizer.symbols)}
+    assert tokenizer.encode("Bach", "en").tolist() == [ids[s] for s in ("<en>", "b", "ˈɑː", "k", "<end>")]
+    assert tokenizer.approximations("Bach", "en") == {"x": "k"}
+    assert tokenizer.nearest(["ˈɑ̃", "o", "b", "ˈu"]) == {"ˈɑ̃": "ɑ", "o": "oʊ"}
+    with pytest.raises(UsageError, match="never heard x"):
+        tokenizer.encode_units(["x"], "en")  # what is trained on is never replaced

@@ -20,7 +20,7 @@ def make_trainer(corpus, tiny_yaml, tmp_path, tmp_path_factory):
             "data.val_clips": 0,  # the same
         }
         named = {
-            f"data.{k}" if k in ("batch_size", "language", "val_clips") else f"training.{k}": v
+            f"data.{k}" if k in ("batch_size", "language", "train_data", "val_clips") else f"training.{k}": v
             for k, v in values.items()
         }
         config = build({**read_yaml(tiny_yaml), **places, **named})

@@ -12,6 +12,7 @@ import soundfile
 import tensorflow as tf
 
 from myxtts.errors import RunError, UsageError
+from myxtts.inference.synthesizer import Synthesizer
 from myxtts.training import saver
 from myxtts.training.checkpoint import find_checkpoint, read_checkpoint
 from myxtts.training.metrics import Metrics, Notice, Sample, Summary, Validation
@@ -207,6 +208,23 @@ def test_fine_tuning_starts_from_the_averaged_weights_and_grows(make_trainer, tr
     grown.train()
     read = read_checkpoint(Path(grown.config.training.checkpoint_dir) / "latest")
     assert read.tokenizer == grown.tokenizer and np.isfinite(read.arrays["average"]).all()
+
+
+def test_one_run_learns_two_languages_and_voices_in_mixed_batches(corpus, make_trainer, tmp_path):
+    folder = tmp_path / "many"
+    shutil.copytree(corpus, folder)
+    rows = [line.split("|") for line in (folder / "metadata.csv").read_text().splitlines()]
+    said = [("anna", "en", text) if n % 2 else ("bernd", "de", "Guten Morgen.") for n, (_, text) in enumerate(rows)]
+    lines = ["|".join((row[0], *more)) for row, more in zip(rows, said, strict=True)]
+    (folder / "metadata.csv").write_text("\n".join(["id|speaker|language|text", *lines, ""]))
+    trainer = make_trainer(max_steps=3, train_data=str(folder), save_every=3)
+    first = {int(tokens[0]) for batch in trainer.train_set.batches(epochs=1).take(3) for tokens in batch.tokens}
+    assert first == {trainer.tokenizer.language_id(name) for name in ("de", "en")}
+    trainer.train()
+    synthesizer = Synthesizer(find_checkpoint(tmp_path / "run"))
+    for speaker, language, text in said[:2]:
+        wave = synthesizer.speak(text, synthesizer.voice(speaker=speaker), language)
+        assert len(wave) and np.isfinite(wave).all()
 
 
 def test_resuming_can_forget_the_optimizer(make_trainer, trained):

@@ -33,7 +33,7 @@ OWN = (
     "The quick brown fox jumps over the lazy dog, and nobody minds.",
     "How far is it from here to the sea? Twelve miles, or a little more!",
 )
-HEARD = ("hibari", "hibari@0.84", "flite:rms", "flite:awb")
+HEARD = ("hibari", "hibari@0.84", "flite:slt", "flite:rms", "flite:awb", "flite:kal16")
 COPIES = 3
 
 

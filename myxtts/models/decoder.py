@@ -8,7 +8,7 @@ import tensorflow as tf
 from keras import layers
 
 from myxtts.config.config import ModelConfig
-from myxtts.models.layers import Block, ConvBlock, SentenceAttention, positions
+from myxtts.models.layers import Block, ConvBlock, SentenceAttention, Tint, positions
 
 
 class Decoder(Block):
@@ -17,6 +17,7 @@ class Decoder(Block):
     def __init__(self, config: ModelConfig, n_mels: int, **kwargs):
         super().__init__(**kwargs)
         self.width, self.every = config.width, config.decoder_attention_every
+        self.tint = Tint(config.width)
         self.convs = [ConvBlock(config.width, 9) for _ in range(config.decoder_blocks)]
         self.attentions = [
             SentenceAttention(config.width, config.heads) for _ in range(config.decoder_blocks // self.every)
@@ -25,7 +26,8 @@ class Decoder(Block):
         self.out = layers.Dense(n_mels * config.frames_per_step)
 
     def call(self, states, mask, voice):
-        states = (states + positions(tf.shape(states)[1], self.width, states.dtype)) * mask
+        states = states + positions(tf.shape(states)[1], self.width, states.dtype)
+        states = self.tint(states, voice) * mask
         for index, conv in enumerate(self.convs):
             states = conv(states, mask)
             if index % self.every == self.every // 2 and index // self.every < len(self.attentions):

@@ -99,6 +99,17 @@ class SentenceAttention(Block):
         return self.attention(x, source, tf.concat([tf.ones_like(voice[..., :1]), mask], axis=1))
 
 
+class Tint(Block):
+    """Every position of x knows the voice, whether or not it attends to the voice tokens [B, K, width]."""
+
+    def __init__(self, width: int, **kwargs):
+        super().__init__(**kwargs)
+        self.out = layers.Dense(width)
+
+    def call(self, x, voice):
+        return x + self.out(tf.reduce_mean(voice, axis=1, keepdims=True))
+
+
 def named_weights(model: keras.Model, parts: Sequence[str]) -> dict[str, tf.Variable]:
     """Every trainable weight of a model's parts by the way to it, in Keras' own order."""
     names = {id(v): name for part in parts for name, v in _walk(part, getattr(model, part))}

@@ -1,5 +1,9 @@
 """A reference recording to a few tokens that hold the voice (Perceiver resampler).
 
+The queries begin with the average and the spread of the recording's spectrum, a plain likeness of every voice; what
+they read in single frames comes on top. All that is read is brought to unit size first: latents that read themselves
+as they are grow without bound, and then two or three voices are all that is left of many.
+
 In: stacked reference frames [B, R, n_mels * frames_per_step] and their lengths [B]; several references of one
     speaker are joined along R.
 Out: voice tokens [B, K, width].
@@ -19,10 +23,12 @@ class SpeakerEncoder(layers.Layer):
         super().__init__(**kwargs)
         self.tokens, self.width = config.speaker_tokens, config.width
         self.enter = layers.Dense(config.width)
+        self.colour = layers.Dense(config.width)
         self.convs = [ConvBlock(config.width, 5) for _ in range(config.speaker_blocks)]
         self.readers = [Attention(config.width, config.heads) for _ in range(config.speaker_blocks + 1)]
         self.mixers = [ConvBlock(config.width, 1) for _ in range(config.speaker_blocks + 1)]
         self.frame_norm = layers.LayerNormalization(epsilon=1e-5)
+        self.norms = [layers.LayerNormalization(epsilon=1e-5) for _ in self.readers]
         self.norm = layers.LayerNormalization(epsilon=1e-5)
 
     def build(self, *_shapes, **_named_shapes):
@@ -33,15 +39,25 @@ class SpeakerEncoder(layers.Layer):
 
     def call(self, frames, lengths):
         mask = length_mask(lengths, tf.shape(frames)[1])
+        colour = self.colour(_average_and_spread(frames, mask))
         frames = self.enter(frames)
         mask = tf.cast(mask, frames.dtype)
         for conv in self.convs:
             frames = conv(frames, mask)
         frames = self.frame_norm(frames) * mask
-        latent = tf.tile(self.queries[None], [tf.shape(frames)[0], 1, 1])
+        latent = self.queries[None] + colour[:, None]
         everything = tf.ones_like(latent[..., :1])
-        for read, mix in zip(self.readers, self.mixers, strict=True):
+        for read, norm, mix in zip(self.readers, self.norms, self.mixers, strict=True):
             # The queries read the frames and each other, as in the Perceiver.
-            source = tf.concat([latent, frames], axis=1)
+            source = tf.concat([norm(latent), frames], axis=1)
             latent = mix(read(latent, source, tf.concat([everything, mask], axis=1)), everything)
         return self.norm(latent)
+
+
+def _average_and_spread(frames: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+    """Mean and standard deviation of frames [B, R, width] over time, padding left out: [B, 2 * width]."""
+    frames = tf.cast(frames, mask.dtype)  # a sum over many frames would round badly in half precision
+    count = tf.maximum(tf.reduce_sum(mask, 1), 1.0)
+    mean = tf.reduce_sum(frames * mask, 1) / count
+    variance = tf.reduce_sum(((frames - mean[:, None]) * mask) ** 2, 1) / count
+    return tf.concat([mean, tf.sqrt(variance + 1e-5)], -1)

@@ -8,7 +8,7 @@ import tensorflow as tf
 from keras import layers
 
 from myxtts.config.config import ModelConfig
-from myxtts.models.layers import Block, ConvBlock, SentenceAttention, length_mask, positions
+from myxtts.models.layers import Block, ConvBlock, SentenceAttention, Tint, length_mask, positions
 
 
 class TextEncoder(Block):
@@ -18,6 +18,7 @@ class TextEncoder(Block):
         super().__init__(**kwargs)
         self.width = config.width
         self.embed = layers.Embedding(symbols, config.width)
+        self.tint = Tint(config.width)
         self.convs = [ConvBlock(config.width, 5) for _ in range(config.text_blocks)]
         self.attentions = [SentenceAttention(config.width, config.heads) for _ in range(config.text_blocks)]
         self.norm = layers.LayerNormalization(epsilon=1e-5)
@@ -27,6 +28,7 @@ class TextEncoder(Block):
         states = self.embed(tokens)
         mask = tf.cast(mask, states.dtype)
         states = states * self.width**0.5 + positions(tf.shape(tokens)[1], self.width, states.dtype)
+        states = self.tint(states, voice)
         for conv, attend in zip(self.convs, self.attentions, strict=True):
             states = attend(conv(states, mask), mask, voice)
         return self.norm(states) * mask, mask

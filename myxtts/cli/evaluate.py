@@ -19,7 +19,7 @@ from myxtts.config.config import AudioConfig
 from myxtts.config.load import load
 from myxtts.devices import import_tensorflow
 from myxtts.errors import UsageError
-from myxtts.scoring.scores import MEASURES, require_measures
+from myxtts.scoring.scores import MEASURES, VOICES, require_measures
 
 CLIPS = 32  # that are copied unless told otherwise
 SHORTEST_SECONDS = 0.25  # of a recording that is copied
@@ -56,7 +56,9 @@ def _folder(output: str | None) -> Iterator[Path]:
 
 def _speak(options: argparse.Namespace, folder: Path) -> Any:
     texts = read_texts(options) if options.text_file else None
-    like = find_recordings(Path(options.like)) if options.like else []
+    like = find_recordings(Path(options.like))[:VOICES] if options.like else []
+    for path in like:
+        _seconds(path)  # one that cannot be read is refused before the work
     references = require_recordings(options.reference)
     if options.output and any(_lies_in(path, options.output) for path in (*like, *references)):
         raise UsageError(f"-o {options.output} holds recordings that are read; choose another folder")
@@ -108,7 +110,7 @@ def find_recordings(folder: Path, besides: str | None = None) -> list[Path]:
     """The sound files in a folder and below it, but for those in the folder `besides`.
 
     Raises:
-        UsageError: there are none, or one cannot be read.
+        UsageError: there are none.
     """
     every = sorted(path for path in folder.rglob("*") if path.suffix.lower() in SOUNDS and path.is_file())
     if not every:
@@ -116,8 +118,6 @@ def find_recordings(folder: Path, besides: str | None = None) -> list[Path]:
     found = [path for path in every if besides is None or not _lies_in(path, besides)]
     if not found:
         raise UsageError(f"-o {besides} holds all recordings of {folder}; choose another folder")
-    for path in found:
-        _seconds(path)
     return found
 
 

@@ -131,15 +131,15 @@ class Tokenizer:
         return []
 
     def nearest(self, units: Sequence[str]) -> dict[str, str]:
-        """For each unit that cannot be spoken the nearest one that can, where there is one."""
-        found = {}
+        """For each sound that cannot be spoken the nearest one that can, where there is one."""
+        found: dict[str, str] = {}
+        if self.front_end != "phonemes":
+            return found
         for unit in {unit for unit in units if not self._known_parts(unit)}:
             bare = "".join(c for c in unit.lstrip(STRESS) if not _is_mark(c))
-            near = "".join(_NEAREST.get(c, c) for c in bare) if bare not in _NEAREST else _NEAREST[bare]
-            for candidate in (bare, near):
-                if candidate and self._known_parts(candidate):
-                    found[unit] = candidate
-                    break
+            candidates = (bare, "".join(_NEAREST.get(c, c) for c in bare))
+            if near := next((sound for sound in candidates if self._known_parts(sound)), None):
+                found[unit] = near
         return found
 
     @property

@@ -24,7 +24,7 @@ RATE, NO_GUIDE = tf.constant(1e-3), tf.constant(0.0)
 
 
 def make_step(symbols: int = 12, **training) -> TrainStep:
-    keras.utils.set_random_seed(0)
+    keras.utils.set_random_seed(1)  # with 0 two alignments of the noise come so close that rounding decides
     config = build({**SMALL, **{f"training.{name}": value for name, value in training.items()}})
     model = XTTS(config.model, symbols, config.audio.n_mels, config.training.mixed_precision)
     model.create_variables()

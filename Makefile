@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 
 help:
 	@echo "make demo       train a small voice from nothing and hear it (about 15 minutes)"
-	@echo "make test       the tests (about seventeen minutes)"
+	@echo "make test       the tests (about twenty minutes)"
 	@echo "make test-slow  the long proofs   make bench  the measurements"
 	@echo "make samples    one page to listen to"
 	@echo "make scores     what myxtts evaluate measures with (about 1.5 GB)"

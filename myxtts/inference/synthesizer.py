@@ -25,7 +25,7 @@ from myxtts.training.step import load_average
 SENTENCE_GAP_SECONDS, FADE_SECONDS = 0.25, 0.01
 SHORTEST_REFERENCE_SECONDS, LONGEST_REFERENCE_SECONDS = 0.5, 30
 LONGEST_CHARACTERS = 180
-PATIENCE = 3  # sentences: compiling takes as long as speaking about five
+PATIENCE = 3  # sentences: compiling takes as long as speaking about seven
 
 
 class Synthesizer:

@@ -2,7 +2,7 @@
 
 The queries begin with the average and the spread of the recording's spectrum, a plain likeness of every voice; what
 they read in single frames comes on top. All that is read is brought to unit size first: latents that read themselves
-as they are grow without bound, and then two or three voices are all that is left of many.
+as they are can grow without bound, and voices then come out alike.
 
 In: stacked reference frames [B, R, n_mels * frames_per_step] and their lengths [B]; several references of one
     speaker are joined along R.

@@ -130,7 +130,7 @@ def test_voices_stay_apart_when_the_encoder_s_weights_have_grown():
         first, second = (encoder(some, lengths).numpy().reshape(voices, -1) for some in (once, again))
         nearest = np.linalg.norm(first[:, None] - second[None], axis=-1).argmin(axis=1)
         shares.append(np.mean(nearest == np.arange(voices)))
-    assert np.mean(shares) > 0.75  # 0.4 when the latents read themselves as they are
+    assert np.mean(shares) > 0.75  # 0.79; 0.44 without norms and colour, 0.67 to 0.69 with one of them
 
 
 def test_every_trainable_weight_has_a_gradient(model):

@@ -1,8 +1,8 @@
 """Whose voice is it? References of several readers, spoken after by the voice in the package, compared with each.
 
 Prints how like its own reader each voice came out and how often no other reader was more like it, beside the same for
-more recordings of the reader, which is the most that can be reached. Voices that were trained on are told from each
-other, those that never were from all. Exits 1 when fewer than 90 % of the trained ones are most like their own.
+more recordings of the reader, which is the most that can be reached. Every voice is told from all others, trained on
+or not. Exits 1 when fewer than 90 % of the trained ones are most like their own.
 
     MYXTTS_SCORER=.venv-scores/bin/python python benchmarks/cloning.py [--recordings DIR]
 """
@@ -78,11 +78,10 @@ def main() -> int:
         likeness = {voice: measure(clips, paths[REFERENCES:-MORE]) for voice, paths in recordings.items()}
     right: dict[tuple[str, str], float] = {}
     for voice in recordings:
-        others = heard if voice in heard else tuple(recordings)
         told = []
         for kind in ("spoken", "recorded"):
             mine = [number for number, owner in enumerate(owners) if owner == (voice, kind)]
-            best = [max(others, key=lambda other: likeness[other][number]) for number in mine]
+            best = [max(recordings, key=lambda other: likeness[other][number]) for number in mine]
             right[voice, kind] = best.count(voice) / len(best)
             own = statistics.mean(likeness[voice][number] for number in mine)
             mistaken = sorted(set(best) - {voice})

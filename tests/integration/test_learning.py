@@ -32,8 +32,9 @@ def poison(trainer: XTTSTrainer, bad: range, monkeypatch) -> None:
 
 
 def test_parts_of_a_batch_train_as_the_whole_batch_does(make_trainer):
-    parts = make_trainer("parts", batch_size=4, grad_accum=4, max_steps=20)
-    whole = make_trainer("whole", batch_size=16, max_steps=20)
+    # A few steps: after more, rounding may choose another of two alignments that are equally good.
+    parts = make_trainer("parts", batch_size=4, grad_accum=4, max_steps=6)
+    whole = make_trainer("whole", batch_size=16, max_steps=6)
     assert [parts.train_set.names(n) for n in range(4)] == [whole.train_set.names(n) for n in range(4)]
     parts.train()
     whole.train()

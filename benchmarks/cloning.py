@@ -72,7 +72,7 @@ def main() -> int:
             for text in texts[-SPOKEN:]:
                 clips.append(SpokenClip(home / f"{len(clips)}.wav"))
                 owners.append((voice, "spoken"))
-                write_wave(clips[-1].wave, synthesizer.speak(text, tokens), synthesizer.sample_rate)
+                write_wave(clips[-1].wave, synthesizer.speak(synthesizer.read(text), tokens), synthesizer.sample_rate)
             clips += [SpokenClip(path) for path in paths[-MORE:]]
             owners += [(voice, "recorded")] * MORE
         likeness = {voice: measure(clips, paths[REFERENCES:-MORE]) for voice, paths in recordings.items()}

@@ -69,17 +69,17 @@ class Samples:
         """What nobody read to it."""
         voice = synthesizer.voice()
         return "".join(
-            side_by_side(text, [self._figure(synthesizer.speak(text, voice), "spoken", ours=True)])
+            side_by_side(text, [self._figure(synthesizer.speak(synthesizer.read(text), voice), "spoken", ours=True)])
             for text in (*OWN, *SENTENCES[:3])
         )
 
     def manners(self) -> str:
         """One sentence in several ways."""
-        voice = self.synthesizer.voice()
+        script, voice = self.synthesizer.read(OWN[1]), self.synthesizer.voice()
         ways = {"as it is": Manner(), "--speed 1.3": Manner(speed=1.3), "--speed 0.8": Manner(speed=0.8),
                 "--pitch 1.25": Manner(pitch=1.25), "--pitch 0.8": Manner(pitch=0.8)}  # fmt: skip
         figures = [
-            self._figure(self.synthesizer.speak(OWN[1], voice, manner=manner), name, ours=True)
+            self._figure(self.synthesizer.speak(script, voice, manner), name, ours=True)
             for name, manner in ways.items()
         ]
         return side_by_side(OWN[1], figures)
@@ -98,7 +98,7 @@ class Samples:
                 files[voice] = Path(home, f"{len(files)}.wav")
                 write_wave(files[voice], wave, rate)
             for name, path in files.items():
-                spoken = self.synthesizer.speak(OWN[1], self.synthesizer.voice([path]))
+                spoken = self.synthesizer.speak(self.synthesizer.read(OWN[1]), self.synthesizer.voice([path]))
                 reference = trim_silence(read_wave(path, self.audio.sample_rate), self.audio.sample_rate)
                 parts.append(
                     side_by_side(

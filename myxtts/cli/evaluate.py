@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from myxtts.cli.settings import make_folder
-from myxtts.cli.synthesize import check_texts, load_synthesizer, read_texts, require_recordings
+from myxtts.cli.synthesize import load_synthesizer, read_scripts, read_texts, require_recordings
 from myxtts.config.config import AudioConfig
 from myxtts.config.load import load
 from myxtts.devices import import_tensorflow
@@ -63,7 +63,7 @@ def _speak(options: argparse.Namespace, folder: Path) -> Any:
     if options.output and any(_lies_in(path, options.output) for path in (*like, *references)):
         raise UsageError(f"-o {options.output} holds recordings that are read; choose another folder")
     require_measures("evaluate")
-    synthesizer, manner = load_synthesizer(options)
+    synthesizer, manner = load_synthesizer(options, compiled=True)
     from myxtts.inference.evaluation import evaluate_speech
 
     language = options.language or synthesizer.tokenizer.languages[0]
@@ -72,10 +72,10 @@ def _speak(options: argparse.Namespace, folder: Path) -> Any:
             raise UsageError(f"there are no sentences of our own in {language}; give --text-file")
         from myxtts.demo.sentences import evaluation_sentences
 
-        texts = evaluation_sentences()
-    check_texts(synthesizer, texts, language)
+        texts = {f"sentence {number}": text for number, text in enumerate(evaluation_sentences(), 1)}
+    scripts = read_scripts(synthesizer, texts, language)
     voice = synthesizer.voice(references, options.speaker)
-    return evaluate_speech(synthesizer, texts, voice, language, manner, folder, like)
+    return evaluate_speech(synthesizer, scripts, voice, manner, folder, like)
 
 
 def _copy(options: argparse.Namespace, folder: Path) -> list[Any]:

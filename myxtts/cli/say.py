@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from myxtts.cli.synthesize import (
     check_target,
-    check_texts,
     keep_recordings,
     load_synthesizer,
+    read_scripts,
     read_texts,
     require_recordings,
 )
@@ -28,7 +28,7 @@ def run(options: argparse.Namespace) -> int:
     """Speaks with the voice in the package, into a file or through the machine's own player."""
     options.text_file = None
     references = require_recordings(options.reference)  # first: a text after --reference was taken for a recording
-    (text,) = read_texts(options)
+    texts = read_texts(options)
     silent = options.output is not None
     players = [] if silent else [name for name in PLAYERS if shutil.which(name)]
     target = Path(options.output if silent else "say.wav")
@@ -39,10 +39,10 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError(f"this package has no voice in {VOICE}; install it whole, or use `myxtts synthesize`")
     options.checkpoint = str(VOICE)
     synthesizer, manner = load_synthesizer(options)
-    check_texts(synthesizer, [text], options.language)
+    (script,) = read_scripts(synthesizer, texts, options.language)
     from myxtts.audio.wav import write_wave
 
-    wave = synthesizer.speak(text, synthesizer.voice(references, options.speaker), options.language, manner)
+    wave = synthesizer.speak(script, synthesizer.voice(references, options.speaker), manner)
     if any(_play(player, wave, synthesizer.sample_rate) for player in players):
         return 0
     write_wave(target, wave, synthesizer.sample_rate)

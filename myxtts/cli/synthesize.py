@@ -12,7 +12,7 @@ from myxtts.errors import UsageError
 from myxtts.voice import GRIFFIN_LIM
 
 if TYPE_CHECKING:
-    from myxtts.inference.synthesizer import Synthesizer
+    from myxtts.inference.synthesizer import Script, Synthesizer
     from myxtts.models.voicebox import Manner
 
 
@@ -31,26 +31,26 @@ def run(options: argparse.Namespace) -> int:
     synthesizer, manner = load_synthesizer(options)
     from myxtts.audio.wav import write_wave
 
-    check_texts(synthesizer, texts, options.language)
+    scripts = read_scripts(synthesizer, texts, options.language)
     voice = synthesizer.voice(references, options.speaker)
-    for text, target in zip(texts, targets, strict=True):
-        write_wave(target, synthesizer.speak(text, voice, options.language, manner), synthesizer.sample_rate)
+    for script, target in zip(scripts, targets, strict=True):
+        write_wave(target, synthesizer.speak(script, voice, manner), synthesizer.sample_rate)
         print(target)
     return 0
 
 
-def load_synthesizer(options: argparse.Namespace) -> "tuple[Synthesizer, Manner]":
-    """The speech model with its vocoder, and the manner to speak in."""
+def load_synthesizer(options: argparse.Namespace, compiled: bool = False) -> "tuple[Synthesizer, Manner]":
+    """The speech model with its vocoder, compiled from the first sentence on or later, and the manner to speak in."""
     from myxtts.training.checkpoint import find_checkpoint
 
     checkpoint = find_checkpoint(Path(options.checkpoint))
     from myxtts.devices import import_tensorflow
 
     import_tensorflow()
-    from myxtts.inference.synthesizer import Synthesizer
+    from myxtts.inference.synthesizer import PATIENCE, Synthesizer
     from myxtts.models.voicebox import Manner
 
-    synthesizer = Synthesizer(checkpoint, options.vocoder)
+    synthesizer = Synthesizer(checkpoint, options.vocoder, patience=0 if compiled else PATIENCE)
     if options.steps is not None and not synthesizer.config.model.refiner_blocks:
         raise UsageError(f"{checkpoint} has no refiner (model.refiner_blocks is 0); leave --steps out")
     if options.vocoder is None and synthesizer.vocoder.startswith(GRIFFIN_LIM):
@@ -59,11 +59,22 @@ def load_synthesizer(options: argparse.Namespace) -> "tuple[Synthesizer, Manner]
     return synthesizer, Manner(options.speed, options.pitch, steps)
 
 
-def check_texts(synthesizer: "Synthesizer", texts: Sequence[str], language: str | None) -> None:
-    """Refuses what cannot be spoken, and tells which sounds others will stand for."""
-    replaced = synthesizer.require_speakable(texts, language)
+def read_scripts(synthesizer: "Synthesizer", texts: dict[str, str], language: str | None) -> "list[Script]":
+    """The texts, named by where they stand, ready to be spoken; tells which sounds others will stand for.
+
+    Raises:
+        UsageError: one of them cannot be spoken.
+    """
+    scripts = []
+    for where, text in texts.items():
+        try:
+            scripts.append(synthesizer.read(text, language))
+        except UsageError as error:
+            raise UsageError(f"{where}: {error}" if len(texts) > 1 else str(error)) from None
+    replaced = {sound: near for script in scripts for sound, near in script.replaced.items()}
     if told := ", ".join(f"{sound} as {near}" for sound, near in sorted(replaced.items())):
         print(f"⚠️ sounds that this voice never learned are spoken like others: {told}", file=sys.stderr)
+    return scripts
 
 
 def require_recordings(names: list[str]) -> list[Path]:
@@ -91,8 +102,8 @@ def keep_recordings(targets: Iterable[Path], recordings: Sequence[Path]) -> None
             raise UsageError(f"{target} is itself a recording that is read; choose another -o")
 
 
-def read_texts(options: argparse.Namespace) -> list[str]:
-    """The texts to speak, none of them empty."""
+def read_texts(options: argparse.Namespace) -> dict[str, str]:
+    """The texts to speak by where they stand, none of them empty."""
     if options.text_file:
         try:
             lines = Path(options.text_file).read_text(encoding="utf-8-sig").split("\n")
@@ -100,25 +111,25 @@ def read_texts(options: argparse.Namespace) -> list[str]:
             raise UsageError(
                 f"cannot read {options.text_file}: {getattr(error, 'strerror', None) or 'it is not UTF-8'}"
             ) from None
-        numbered = [(f"line {number} of {options.text_file}", line) for number, line in enumerate(lines, 1)]
-        numbered = [(where, line) for where, line in numbered if line.strip()]
+        numbered = enumerate(lines, 1)
+        texts = {f"line {number} of {options.text_file}": line for number, line in numbered if line.strip()}
     elif options.text is not None:
-        numbered = [("the text", options.text)]
+        texts = {"the text": options.text}
     elif sys.stdin is None:
         raise UsageError("there is no text: standard input is closed and neither --text nor --text-file is given")
     else:
         try:
-            numbered = [("the text", sys.stdin.read())]
+            texts = {"the text": sys.stdin.read()}
         except UnicodeDecodeError:
             raise UsageError("the text on standard input is not UTF-8") from None
-    if not numbered:
+    if not texts:
         raise UsageError(f"the text is empty: {options.text_file} has no line to speak")
-    for where, text in numbered:
+    for where, text in texts.items():
         if not any(c.isalnum() for c in text):
             raise UsageError(f"{where} holds no word to speak; write at least one")
         if any("\ud800" <= c <= "\udfff" for c in text):
             raise UsageError(f"{where} is not UTF-8")
-    return [text for _, text in numbered]
+    return texts
 
 
 def check_target(target: Path) -> None:

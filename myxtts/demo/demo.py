@@ -101,7 +101,7 @@ def speak(
     seconds = 0.0
     own = [(text, None) for text in say]
     for number, (text, recording) in enumerate([*own, *corpus.unseen], 1):
-        wave = synthesizer.speak(text, voice)
+        wave = synthesizer.speak(synthesizer.read(text), voice)
         seconds += len(wave) / synthesizer.sample_rate
         target = folder / f"{number:04d}.wav"
         write_wave(target, wave, synthesizer.sample_rate)

@@ -16,7 +16,7 @@ import tensorflow as tf
 from myxtts.audio.mel import LOG_DEVIATION, GriffinLim, log_mel, reference_mel
 from myxtts.audio.wav import read_wave, write_wave
 from myxtts.config.config import AudioConfig
-from myxtts.inference.synthesizer import Synthesizer
+from myxtts.inference.synthesizer import Script, Synthesizer
 from myxtts.models.voicebox import Manner, WaveMaker
 from myxtts.scoring.scores import Scores, SpokenClip, score
 
@@ -38,19 +38,17 @@ class Evaluation:
 
 def evaluate_speech(
     synthesizer: Synthesizer,
-    texts: Sequence[str],
+    scripts: Sequence[Script],
     voice: tf.Tensor,
-    language: str,
     manner: Manner,
     folder: Path,
     voices: Sequence[Path] = (),
 ) -> Evaluation:
     """Speaks each text into `folder` and has the clips scored; `voices` are recordings to be like."""
-    synthesizer.compile_now()
-    synthesizer.speak(texts[0], voice, language, manner)  # pays for it
-    waves, speed = _timed(lambda text: synthesizer.speak(text, voice, language, manner), texts, synthesizer.sample_rate)
+    synthesizer.speak(scripts[0], voice, manner)  # pays for compiling
+    waves, speed = _timed(lambda script: synthesizer.speak(script, voice, manner), scripts, synthesizer.sample_rate)
     paths = _write_all(waves, folder, synthesizer.sample_rate)
-    clips = [SpokenClip(path, text, language) for path, text in zip(paths, texts, strict=True)]
+    clips = [SpokenClip(path, script.text, script.language) for path, script in zip(paths, scripts, strict=True)]
     return Evaluation("speech", score(clips, voices), speed)
 
 

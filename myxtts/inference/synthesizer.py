@@ -6,6 +6,7 @@ Out: float32 [samples] at the checkpoint's sampling rate.
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -28,15 +29,26 @@ LONGEST_CHARACTERS = 180
 PATIENCE = 3  # sentences: compiling takes as long as speaking about seven
 
 
+@dataclass(frozen=True)
+class Script:
+    """A text that can be spoken: its sentences as symbols, and sounds that training never met with their stand-ins."""
+
+    text: str
+    language: str
+    sentences: tuple[np.ndarray, ...]
+    replaced: dict[str, str]
+
+
 class Synthesizer:
     """A loaded voice. It is compiled after a few sentences: the first ones come sooner for it, those after them faster.
 
     Args:
         checkpoint: a run folder or one checkpoint of it.
         vocoder: as of `find_vocoder`; the attribute tells in words which one speaks.
+        patience: how many sentences are spoken before it is compiled; 0 for who is going to speak many.
     """
 
-    def __init__(self, checkpoint: Path, vocoder: str | None = None):
+    def __init__(self, checkpoint: Path, vocoder: str | None = None, patience: int = PATIENCE):
         saved = read_checkpoint(find_checkpoint(checkpoint))
         if saved.config.training.target != "speech":
             raise UsageError(f"{checkpoint} is a vocoder; name it with --vocoder and a speech model with --checkpoint")
@@ -48,15 +60,10 @@ class Synthesizer:
             self.model = XTTS(self.config.model, len(self.tokenizer.symbols), n_mels)
             self.model.create_variables()
             load_average(self.model, saved.arrays)
-        self._box = Voicebox(self.model, self.device, patience=PATIENCE)
+        self._box = Voicebox(self.model, self.device, patience=patience)
         path, self.vocoder = find_vocoder(vocoder, self.config.audio)
         maker = read_vocoder(path, self.config.audio, self.device)
-        self.maker = WaveMaker(maker, self.config.audio, self.device, patience=PATIENCE)
-
-    def compile_now(self) -> None:
-        """Compiles at the next sentence, for who is going to speak many or to measure."""
-        self._box.compile_now()
-        self.maker.compile_now()
+        self.maker = WaveMaker(maker, self.config.audio, self.device, patience=patience)
 
     def voice(self, references: Sequence[Path] = (), speaker: str | None = None) -> tf.Tensor:
         """Voice tokens of recordings, or of a speaker from training (the first one when none is named)."""
@@ -90,37 +97,27 @@ class Synthesizer:
     def _to_mel(self, wave: np.ndarray) -> np.ndarray:
         return reference_mel(wave, self.config.audio, self.config.model.frames_per_step)
 
-    def require_speakable(self, texts: Sequence[str], language: str | None = None) -> dict[str, str]:
-        """Refuses, before any of several texts is spoken, one that cannot be.
-
-        Returns:
-            Sounds that training never met, with those that will stand for them.
+    def read(self, text: str, language: str | None = None) -> Script:
+        """What `speak` speaks; the language is the checkpoint's first one unless told.
 
         Raises:
-            UsageError: it has nothing to speak, or signs that nobody can read.
+            UsageError: there is nothing to speak, or signs that nobody can read.
         """
         language = language or self.tokenizer.languages[0]
-        replaced: dict[str, str] = {}
-        for number, text in enumerate(texts, 1):
-            try:
-                for sentence in split_sentences(text, language):
-                    replaced |= self.tokenizer.approximations(sentence, language)
-                    self.tokenizer.encode(sentence, language)
-            except UsageError as error:
-                raise UsageError(f"text {number}: {error}" if len(texts) > 1 else str(error)) from None
-        return replaced
+        found = [self.tokenizer.encode(sentence, language) for sentence in split_sentences(text, language)]
+        replaced = {sound: near for _, nearest in found for sound, near in nearest.items()}
+        return Script(text, language, tuple(tokens for tokens, _ in found), replaced)
 
-    def mel(self, text: str, voice: tf.Tensor, language: str, manner: Manner = AS_IT_IS) -> np.ndarray:
+    def mel(self, tokens: np.ndarray, voice: tf.Tensor, manner: Manner = AS_IT_IS) -> np.ndarray:
         """Normalised log-mel [frames, n_mels] of one sentence."""
-        return self._box.mel(self.tokenizer.encode(text, language), voice, manner)
+        return self._box.mel(tokens, voice, manner)
 
-    def speak(self, text: str, voice: tf.Tensor, language: str | None = None, manner: Manner = AS_IT_IS) -> np.ndarray:
-        """Waveform of a text; sentences are spoken one by one with a short pause between them."""
+    def speak(self, script: Script, voice: tf.Tensor, manner: Manner = AS_IT_IS) -> np.ndarray:
+        """Waveform of a text; between its sentences is a short pause."""
         gap = np.zeros(int(SENTENCE_GAP_SECONDS * self.sample_rate), np.float32)
         pieces: list[np.ndarray] = []
-        language = language or self.tokenizer.languages[0]
-        for sentence in split_sentences(text, language):
-            wave = fade(self.maker.wave(self.mel(sentence, voice, language, manner)), self.sample_rate)
+        for tokens in script.sentences:
+            wave = fade(self.maker.wave(self.mel(tokens, voice, manner)), self.sample_rate)
             pieces += [gap, wave] if pieces else [wave]
         return limit_peak(np.concatenate(pieces))
 

@@ -36,12 +36,12 @@ class Compiled:
     """
 
     def __init__(self, function: Callable, signature: list[tf.TensorSpec], patience: int):
-        self._function, self.patience = function, patience
+        self._function, self._patience = function, patience
         self._compiled = tf.function(function, input_signature=signature, autograph=False)
 
     def __call__(self, *arguments: tf.Tensor):
-        if self.patience:
-            self.patience -= 1
+        if self._patience:
+            self._patience -= 1
             return self._function(*arguments)
         return self._compiled(*arguments)
 
@@ -62,10 +62,6 @@ class Voicebox:
         voice, scalar = tf.TensorSpec([1, None, model.config.width]), tf.TensorSpec([])
         signature = [tokens, count, voice, scalar, scalar, tf.TensorSpec([], tf.int32)]
         self._speak = Compiled(model.speak, signature, patience)
-
-    def compile_now(self) -> None:
-        """Ends all patience."""
-        self._speak.patience = 0
 
     def voice(self, reference: np.ndarray) -> tf.Tensor:
         """Voice tokens [1, K, width] of reference mel [frames, n_mels]."""
@@ -115,10 +111,6 @@ class WaveMaker:
 
         signature = [tf.TensorSpec([1, None, audio.n_mels])]
         self._make = Compiled(make, signature, patience)
-
-    def compile_now(self) -> None:
-        """Ends all patience."""
-        self._make.patience = 0
 
     def wave(self, mel: np.ndarray) -> np.ndarray:
         """Waves [samples] of a mel [frames, n_mels]."""

@@ -166,12 +166,8 @@ class Tokenizer:
         start = self.language_id(language)
         return np.concatenate([[start], *self.encode_symbols(units), [self.end_id]]).astype(np.int32)
 
-    def encode(self, text: str, language: str) -> np.ndarray:
-        """Ids of a text to be spoken, int32 [length]; sounds that were never heard become their nearest."""
+    def encode(self, text: str, language: str) -> tuple[np.ndarray, dict[str, str]]:
+        """Ids of a text to be spoken, int32 [length], and the sounds that training never met, with their stand-ins."""
         units = spell(text, language, self.front_end)
         nearest = self.nearest(units)
-        return self.encode_units([nearest.get(unit, unit) for unit in units], language)
-
-    def approximations(self, text: str, language: str) -> dict[str, str]:
-        """The sounds of a text that others will stand for, with those."""
-        return self.nearest(spell(text, language, self.front_end))
+        return self.encode_units([nearest.get(unit, unit) for unit in units], language), nearest

@@ -90,6 +90,8 @@ def test_empty_text_unwritable_output_and_bad_reference(run_myxtts, trained, tmp
     fails(run_myxtts(*speak, "--text", "hello", "--speaker", "bob", "-o", out), 2, "bob")
     (tmp_path / "lines.txt").write_text("A word.\n***\n", encoding="utf-8")
     fails(run_myxtts(*speak, "--text-file", tmp_path / "lines.txt", "-o", tmp_path / "wavs"), 2, "line 2")
+    (tmp_path / "lines.txt").write_text("A word.\n\n你好\n", encoding="utf-8")
+    fails(run_myxtts(*speak, "--text-file", tmp_path / "lines.txt", "-o", tmp_path / "wavs"), 2, "line 3", "你")
     fails(run_myxtts(*speak, "--text", "hello", "-o", "/dev/null"), 2, "not an ordinary file")
     fails(run_myxtts(*speak, "--text", "hello", "--vocoder", "nope", "-o", out), 2, "no such vocoder", "griffin-lim")
     assert not out.exists()

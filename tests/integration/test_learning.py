@@ -224,7 +224,7 @@ def test_one_run_learns_two_languages_and_voices_in_mixed_batches(corpus, make_t
     trainer.train()
     synthesizer = Synthesizer(find_checkpoint(tmp_path / "run"))
     for speaker, language, text in said[:2]:
-        wave = synthesizer.speak(text, synthesizer.voice(speaker=speaker), language)
+        wave = synthesizer.speak(synthesizer.read(text, language), synthesizer.voice(speaker=speaker))
         assert len(wave) and np.isfinite(wave).all()
 
 

@@ -22,7 +22,7 @@ def small(trained, tmp_path_factory) -> Path:
 
 def test_a_small_copy_speaks_like_the_run_and_tells_nothing_of_the_machine(trained, small):
     whole, copy = Synthesizer(trained), Synthesizer(small)
-    mels = [one.mel("Good day.", one.voice(), "en") for one in (whole, copy)]
+    mels = [one.mel(one.read("Good day.").sentences[0], one.voice()) for one in (whole, copy)]
     assert mels[0].shape == mels[1].shape
     assert np.abs(mels[0] - mels[1]).max() < 0.05
     sizes = [(find_checkpoint(run) / "arrays.npz").stat().st_size for run in (trained, small)]

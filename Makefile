@@ -18,8 +18,10 @@ install: $(VENV)/.ready
 $(VENV)/.ready: requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if (3, 11) <= v <= (3, 13) else "Python 3.11 to 3.13 is needed, this is %d.%d; try make PYTHON=python3.11" % v)'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements.lock
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile -r requirements.lock
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@# Python compiles what is imported here, and not the other nine tenths that pip would compile.
+	@$(BIN)/python -c 'from myxtts.devices import import_tensorflow; import_tensorflow(); import myxtts.inference.synthesizer'
 	@touch $@
 
 demo: install

@@ -61,7 +61,8 @@ def run_myxtts(tmp_path_factory: pytest.TempPathFactory):
 TINY = """
 model: {width: 32, text_blocks: 1, decoder_blocks: 2, decoder_attention_every: 2, duration_blocks: 1, speaker_tokens: 4}
 data: {batch_size: 4, buckets: 1, val_clips: 4}
-training: {flat_start_sweeps: 3, guide_steps: 20, log_every: 5, val_every: 10, save_every: 10, warmup_steps: 5}
+training: {flat_start_sweeps: 3, guide_steps: 20, log_every: 5, val_every: 10, save_every: 10, warmup_steps: 5,
+           sample_every: 0}
 """
 
 

@@ -15,6 +15,8 @@ from myxtts.training.checkpoint import find_checkpoint, read_checkpoint
 def interrupt_again_and_again(corpus: Path, config: Path, home: Path, times: int, steps: int, seed: int) -> None:
     """Ends a run `times` times by SIGTERM or kill -9, resumes it each time, and compares the weights at the end.
 
+    Samples are spoken every 30 steps, so runs of fewer steps need not compile what speaks them.
+
     Raises:
         AssertionError: a checkpoint cannot be read, a run cannot go on, or the weights differ.
     """

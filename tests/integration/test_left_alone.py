@@ -147,8 +147,7 @@ def test_a_board_that_cannot_be_written_is_told_once_and_tried_again(make_traine
     assert {6, 7, 8, 9, 10} <= steps
 
 
-@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM])
-def test_signals_before_and_in_training(corpus, tiny_yaml, tmp_path, number):
+def test_a_hangup_and_a_report_that_is_asked_for_too_early(corpus, tiny_yaml, tmp_path):
     words = ["train", "--train-data", corpus, "--config", tiny_yaml, "--checkpoint-dir", tmp_path / "run",
              "--cache-dir", tmp_path / "cache", "--save-every", 1000, "--val-every", 1000]  # fmt: skip
     command = [sys.executable, "-m", "myxtts", *map(str, words)]
@@ -157,13 +156,13 @@ def test_signals_before_and_in_training(corpus, tiny_yaml, tmp_path, number):
         assert next(lines)
         process.send_signal(signal.SIGUSR1)  # too early for a report
         assert any(line.startswith("step 5 ") for line in lines)
-        process.send_signal(number)
-        process.communicate(timeout=180)  # what speaks the samples may still be compiling
-    assert process.returncode == 128 + number
+        process.send_signal(signal.SIGHUP)
+        process.communicate(timeout=60)
+    assert process.returncode == 128 + signal.SIGHUP
     assert read_checkpoint(tmp_path / "run" / "latest").state.step >= 5
 
 
-def test_a_signal_asks_for_the_report(corpus, tiny_yaml, tmp_path):
+def test_one_signal_asks_for_the_report_and_another_ends_the_run(corpus, tiny_yaml, tmp_path):
     words = ["train", "--train-data", corpus, "--config", tiny_yaml, "--checkpoint-dir", tmp_path / "run",
              "--cache-dir", tmp_path / "cache"]  # fmt: skip
     command = [sys.executable, "-m", "myxtts", *map(str, words)]
@@ -196,4 +195,4 @@ def test_a_stop_while_waiting_for_data_saves_what_was_done(make_trainer, monkeyp
 
 def test_interrupted_runs_end_with_the_weights_of_an_undisturbed_one(tiny_yaml, corpus, tmp_path):
     """Two interruptions here; `make test-slow` has thirty."""
-    interrupt_again_and_again(corpus, tiny_yaml, tmp_path, times=2, steps=30, seed=1)
+    interrupt_again_and_again(corpus, tiny_yaml, tmp_path, times=2, steps=24, seed=1)

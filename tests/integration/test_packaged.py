@@ -79,11 +79,11 @@ def test_a_reference_is_brought_to_the_level_of_the_training(small, corpus, tmp_
 
 
 def test_no_text_is_spoken_before_all_can_be(small, run_myxtts, tmp_path):
-    (tmp_path / "lines.txt").write_text("Good day.\nДобрый день.\n", encoding="utf-8")
+    (tmp_path / "lines.txt").write_text("Good day.\n\nДобрый день.\n", encoding="utf-8")
     words = ("synthesize", "--checkpoint", small, "--text-file", tmp_path / "lines.txt", "-o", tmp_path / "spoken")
     result = run_myxtts(*words)
     assert result.returncode == 2
-    assert "text 2: " in result.stderr
+    assert "line 3 of " in result.stderr
     assert not list((tmp_path / "spoken").glob("*.wav"))
 
 

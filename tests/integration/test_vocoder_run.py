@@ -1,17 +1,12 @@
 """The vocoder goes the same way as the speech model: one trainer, one feed, one command."""
 
 import json
-import threading
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from myxtts.config.load import build, read_yaml
 from myxtts.errors import UsageError
-from myxtts.training.checkpoint import find_checkpoint
-from myxtts.training.metrics import Metrics
-from myxtts.training.trainer import XTTSTrainer
+from myxtts.training.checkpoint import read_checkpoint
 
 SMALL = """
 vocoder: {width: 16, blocks: 1, pitch_width: 16, pitch_blocks: 1, critic_width: 4, slice_frames: 16}
@@ -48,29 +43,13 @@ def test_the_command_trains_and_calls_the_critics_when_told(run):
     assert len(list((run / "samples").glob("*/1.wav"))) == 2
 
 
-@pytest.fixture
-def make_vocoder_trainer(corpus, small_yaml, tmp_path, tmp_path_factory):
-    def make(run: str, resume: Path | None = None) -> XTTSTrainer:
-        places = {
-            "data.train_data": str(corpus),
-            "data.cache_dir": str(tmp_path_factory.getbasetemp() / "shared-cache"),
-            "training.checkpoint_dir": str(tmp_path / run),
-            "training.sample_every": 0,
-        }
-        return XTTSTrainer(build({**read_yaml(small_yaml), **places}), resume_checkpoint=resume)
-
-    return make
-
-
-def test_a_resumed_run_ends_with_the_same_weights(make_vocoder_trainer, tmp_path):
-    whole = make_vocoder_trainer("whole")
-    whole.train()
-    stop = threading.Event()
-    make_vocoder_trainer("parts").train(lambda event: stop.set() if isinstance(event, Metrics) else None, stop)
-    rest = make_vocoder_trainer("parts", find_checkpoint(tmp_path / "parts", ("latest",)))
-    assert 0 < rest.state.step < 8
-    rest.train()
-    np.testing.assert_array_equal(rest.step.arrays()["weights"], whole.step.arrays()["weights"])
+def test_a_resumed_run_ends_with_the_same_weights(run, run_myxtts, tmp_path):
+    words = ["--resume", run / "step-00000004", "--checkpoint-dir", tmp_path / "rest", "--sample-every", "0"]
+    result = run_myxtts("train", *words)
+    assert result.returncode == 0, result.stderr
+    whole, rest = (read_checkpoint(folder / "step-00000008") for folder in (run, tmp_path / "rest"))
+    for name in whole.arrays:
+        np.testing.assert_array_equal(rest.arrays[name], whole.arrays[name], err_msg=name)
 
 
 def test_two_devices_train_it_as_one_does(run, corpus, small_yaml, run_myxtts, tmp_path):

@@ -265,12 +265,13 @@ def tree(cache: Path) -> dict[str, str]:
     return {str(p.relative_to(cache)): hashlib.sha256(p.read_bytes()).hexdigest() for p in packs}
 
 
-def test_killed_at_twenty_random_moments_it_gives_the_same_pack(larger_set, tmp_path):
+@pytest.mark.parametrize("times", [8, pytest.param(20, marks=pytest.mark.slow)])
+def test_killed_at_random_moments_it_gives_the_same_pack(larger_set, tmp_path, times):
     begin = time.monotonic()
     subprocess.run(command(larger_set, tmp_path / "whole"), check=True, stdout=subprocess.DEVNULL)
     seconds = time.monotonic() - begin
     chance, cache, resumed = random.Random(7), tmp_path / "killed", 0
-    for _ in range(20):
+    for _ in range(times):
         process = subprocess.Popen(command(larger_set, cache), stdout=subprocess.DEVNULL)
         time.sleep(chance.uniform(0.3, 1.0) * seconds)
         process.send_signal(signal.SIGKILL)
@@ -279,7 +280,7 @@ def test_killed_at_twenty_random_moments_it_gives_the_same_pack(larger_set, tmp_
         for pack in cache.glob("[0-9a-f]*"):  # finished before the kill: it must be whole, and it starts anew
             assert tree(cache).items() >= tree(tmp_path / "whole").items()
             subprocess.run(["rm", "-r", str(pack)], check=True)
-    assert resumed >= 3, "the kills missed the work"
+    assert resumed >= times // 6, "the kills missed the work"
     subprocess.run(command(larger_set, cache), check=True, stdout=subprocess.DEVNULL)
     assert tree(cache) == tree(tmp_path / "whole")
 

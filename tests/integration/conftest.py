@@ -15,9 +15,7 @@ def make_trainer(corpus, tiny_yaml, tmp_path, tmp_path_factory):
             "data.train_data": str(corpus),
             "data.cache_dir": str(tmp_path_factory.getbasetemp() / "shared-cache"),
             "training.checkpoint_dir": str(tmp_path / run),
-            "training.flat_start_sweeps": 0,  # less to compile
-            "data.buckets": 1,
-            "data.val_clips": 0,  # the same
+            "data.val_clips": 0,  # less to compile
         }
         named = {
             f"data.{k}" if k in ("batch_size", "language", "train_data", "val_clips") else f"training.{k}": v

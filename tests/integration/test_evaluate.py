@@ -5,8 +5,10 @@ import sys
 
 import pytest
 
+from myxtts.cli.evaluate import _print_table
 from myxtts.errors import UsageError
-from myxtts.scoring.scores import PYTHON
+from myxtts.inference.evaluation import Evaluation
+from myxtts.scoring.scores import PYTHON, Scores
 
 LISTENER = f"""#!{sys.executable}
 import json, sys
@@ -37,9 +39,13 @@ def test_sentences_are_spoken_scored_and_kept(trained, corpus, run_myxtts, tmp_p
     assert found["means"] == {"cer": pytest.approx(1 / 16), "wer": 0.25, "similarity": 0.5, "dnsmos": 3.0}
     assert found["times_real_time"] > 0
     assert sorted(path.name for path in (tmp_path / "kept").iterdir()) == ["0001.wav", "0002.wav"]
-    table = run_myxtts(*words)
-    assert "CER" in table.stdout
-    assert "6.2%" in table.stdout
+
+
+def test_scores_are_shown_in_a_table_and_what_is_missing_below_it(capsys):
+    clips = [{"cer": 0.0625}, {"cer": 0.0625}]
+    _print_table([Evaluation("speech", Scores({"cer": 0.0625}, clips, {"pesq": "no package"}), 12.3)])
+    table = capsys.readouterr().out
+    assert all(word in table for word in ("2 clips", "CER", "6.2%", " 12 ", "PESQ: not measured; no package"))
 
 
 def test_recordings_are_copied_and_scored_beside_griffin_lim(corpus, run_myxtts, tmp_path):

@@ -22,6 +22,7 @@ from tests.stand_ins import SlowSource, Stages
 
 CONFIG = build({"model.reference_frames": 32})
 LEVEL = build({"model.reference_frames": 32, "data.reference_gain_db": 0.0})
+FEATURIZER = Featurizer(CONFIG)  # compiled once for all tests of the feed
 HOP = CONFIG.audio.hop_samples
 
 
@@ -86,7 +87,7 @@ def test_features_are_traced_once_for_each_shape():
 
 def test_references_have_a_level_of_their_own_and_the_target_keeps_its():
     seed = tf.constant([1, 0])
-    level, varied = Featurizer(LEVEL)(raw_batch(64), seed), Featurizer(CONFIG)(raw_batch(64), seed)
+    level, varied = Featurizer(LEVEL)(raw_batch(64), seed), FEATURIZER(raw_batch(64), seed)
     assert np.array_equal(level.mel, varied.mel) and np.array_equal(level.reference_lengths, varied.reference_lengths)
     for row, span in enumerate(level.reference_lengths.numpy()):
         change = (varied.reference - level.reference)[row, :span].numpy() * LOG_DEVIATION * 20 / np.log(10)
@@ -96,7 +97,7 @@ def test_references_have_a_level_of_their_own_and_the_target_keeps_its():
 
 
 def test_features_past_the_end_are_zero_and_lengths_are_whole_steps():
-    batch = Featurizer(CONFIG)(raw_batch(64), tf.constant([1, 0]))
+    batch = FEATURIZER(raw_batch(64), tf.constant([1, 0]))
     step = CONFIG.model.frames_per_step
     for row, length in enumerate(batch.mel_lengths.numpy()):
         assert length % step == 0
@@ -133,14 +134,14 @@ def plan(pipeline: str = "buffered") -> DevicePlan:
 
 @pytest.mark.parametrize("pipeline", ["sequential", "buffered"])
 def test_feed_yields_everything_in_order_and_ends(pipeline):
-    with Feed(Repeated(7), Featurizer(CONFIG), plan(pipeline), StageClock()) as feed:
+    with Feed(Repeated(7), FEATURIZER, plan(pipeline), StageClock()) as feed:
         assert running_feeds()
         assert len(list(feed)) == 7
     assert feeds_end()
 
 
 def test_abandoning_the_feed_ends_its_thread():
-    with Feed(Repeated(1000), Featurizer(CONFIG), plan(), StageClock()) as feed:
+    with Feed(Repeated(1000), FEATURIZER, plan(), StageClock()) as feed:
         next(iter(feed))
     assert feeds_end() and feed.ready == 0
 
@@ -156,7 +157,7 @@ class Faulty(Featurizer):
 @pytest.mark.parametrize(
     ("source", "featurizer", "words"),
     [
-        (Repeated(9, fault_at=3), Featurizer(CONFIG), "load failed on batch 3 .*ValueError: the disk is broken"),
+        (Repeated(9, fault_at=3), FEATURIZER, "load failed on batch 3 .*ValueError: the disk is broken"),
         (Repeated(9), Faulty(CONFIG), "preprocess failed on batch 3 .*FloatingPointError: no such number"),
     ],
 )
@@ -172,28 +173,26 @@ def test_an_error_names_its_stage_batch_and_clips(pipeline, source, featurizer, 
 
 
 def test_the_buffer_begins_within_its_bound():
-    with Feed(Repeated(9), Featurizer(CONFIG), plan(), StageClock(), most=1) as feed:
+    with Feed(Repeated(9), FEATURIZER, plan(), StageClock(), most=1) as feed:
         feed.wait_until_primed(0.0)
         time.sleep(0.2)
         assert feed.slots == feed.ready == 1
 
 
 def test_a_stalled_source_is_reported_and_not_waited_for():
-    featurizer = Featurizer(CONFIG)
-    featurizer(raw_batch(64), tf.constant([0, 0]))  # compiling takes its time too
+    FEATURIZER(raw_batch(64), tf.constant([0, 0]))  # compiling takes its time too
     begin = time.perf_counter()
     with (
         pytest.raises(RunError, match=r"load has given nothing for 1 s \(batch 2, clips clip-2-0"),
-        Feed(Repeated(9, pause_at=2), featurizer, plan(), StageClock(), stall_seconds=1.0) as feed,
+        Feed(Repeated(9, pause_at=2), FEATURIZER, plan(), StageClock(), stall_seconds=1.0) as feed,
     ):
         list(feed)
     assert time.perf_counter() - begin < 10
 
 
 def test_without_overlap_a_batch_is_begun_when_it_is_asked_for_and_a_stall_is_reported_too():
-    featurizer = Featurizer(CONFIG)
-    featurizer(raw_batch(64), tf.constant([0, 0]))
-    with Feed(Repeated(9, pause_at=2), featurizer, plan("sequential"), StageClock(), stall_seconds=1.0) as feed:
+    FEATURIZER(raw_batch(64), tf.constant([0, 0]))
+    with Feed(Repeated(9, pause_at=2), FEATURIZER, plan("sequential"), StageClock(), stall_seconds=1.0) as feed:
         batches = iter(feed)
         next(batches)
         time.sleep(0.5)
@@ -207,7 +206,7 @@ def test_an_error_comes_before_what_was_made_ahead_of_it():
     source = Repeated(9, fault_at=2)
     with (
         pytest.raises(StageError, match="load failed on batch 2"),
-        Feed(source, Featurizer(CONFIG), plan(), StageClock()) as feed,
+        Feed(source, FEATURIZER, plan(), StageClock()) as feed,
     ):
         deadline = time.monotonic() + 60
         while not feed._buffer.closed and time.monotonic() < deadline:
@@ -217,14 +216,14 @@ def test_an_error_comes_before_what_was_made_ahead_of_it():
 
 def test_priming_ends_at_once_for_an_error_a_stall_or_a_stop():
     begin, stop = time.perf_counter(), threading.Event()
-    with pytest.raises(StageError), Feed(Repeated(9, 0), Featurizer(CONFIG), plan(), StageClock()) as feed:
+    with pytest.raises(StageError), Feed(Repeated(9, 0), FEATURIZER, plan(), StageClock()) as feed:
         feed.wait_until_primed(60)
     with (
         pytest.raises(RunError, match=r"has given nothing for 0\.3 s"),
-        Feed(Repeated(9, pause_at=0), Featurizer(CONFIG), plan(), StageClock(), stall_seconds=0.3) as feed,
+        Feed(Repeated(9, pause_at=0), FEATURIZER, plan(), StageClock(), stall_seconds=0.3) as feed,
     ):
         feed.wait_until_primed(60)
-    with Feed(Repeated(9), Featurizer(CONFIG), plan(), StageClock(), stop=stop) as feed:
+    with Feed(Repeated(9), FEATURIZER, plan(), StageClock(), stop=stop) as feed:
         threading.Timer(0.3, stop.set).start()
         feed.wait_until_primed(60)
         assert list(feed) == []
@@ -233,14 +232,14 @@ def test_priming_ends_at_once_for_an_error_a_stall_or_a_stop():
 
 def test_a_stop_ends_the_wait_for_a_batch():
     begin, stop = time.perf_counter(), threading.Event()
-    with Feed(Repeated(9, pause_at=0), Featurizer(CONFIG), plan(), StageClock(), stop=stop) as feed:
+    with Feed(Repeated(9, pause_at=0), FEATURIZER, plan(), StageClock(), stop=stop) as feed:
         threading.Timer(0.3, stop.set).start()
         assert list(feed) == []
         assert time.perf_counter() - begin < 1.5
 
 
 def test_a_feed_serves_once_and_only_inside_its_block():
-    feed = Feed(Repeated(2), Featurizer(CONFIG), plan(), StageClock())
+    feed = Feed(Repeated(2), FEATURIZER, plan(), StageClock())
     with pytest.raises(RuntimeError, match="entered with `with`"):
         next(iter(feed))
     with feed:
@@ -250,7 +249,7 @@ def test_a_feed_serves_once_and_only_inside_its_block():
 
 
 def test_a_primed_feed_has_waited_and_is_full():
-    with Feed(Repeated(9), Featurizer(CONFIG), plan(), StageClock()) as feed:
+    with Feed(Repeated(9), FEATURIZER, plan(), StageClock()) as feed:
         assert feed.wait_until_primed(0.3) >= 0.3
         assert feed.ready == SLOTS
 
@@ -277,7 +276,7 @@ def test_the_bound_depends_on_the_batch_size():
 def test_a_change_of_the_buffer_is_reported_with_its_reason():
     changes = []
     with Feed(
-        Repeated(110), Featurizer(CONFIG), plan(), StageClock(), resized=lambda slots, why: changes.append((slots, why))
+        Repeated(110), FEATURIZER, plan(), StageClock(), resized=lambda slots, why: changes.append((slots, why))
     ) as feed:
         for _ in feed:
             time.sleep(0.05)

@@ -3,6 +3,10 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
+# What is imported here is compiled. pip would compile everything, which takes longer than all else of installing.
+COMPILE := from myxtts.devices import import_tensorflow; import_tensorflow(); \
+  import myxtts.inference.synthesizer, myxtts.training.trainer, pytest, hypothesis
+
 .PHONY: help install demo test test-slow bench samples scores lint lock clean
 
 help:
@@ -20,8 +24,7 @@ $(VENV)/.ready: requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile -r requirements.lock
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
-	@# Python compiles what is imported here, and not the other nine tenths that pip would compile.
-	@$(BIN)/python -c 'from myxtts.devices import import_tensorflow; import_tensorflow(); import myxtts.inference.synthesizer'
+	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -c '$(COMPILE)'
 	@touch $@
 
 demo: install

@@ -88,24 +88,32 @@ class IntelligentPipeline(unittest.TestCase):
             self.assertEqual(feed.ready, SLOTS)
 
     def test_preparing_goes_on_while_a_step_runs(self):
-        """Two spins of the same length, one on each side, take little more than one."""
-        plan, seconds = PLAN, {}
+        """Two sleeps of the same length, one on each side, take little more than one.
+
+        On a busy machine a try can be slow; without overlap no try could be quick.
+        """
 
         class Sleepy(Featurizer):
             def __call__(self, raw, seed):
                 time.sleep(0.05)
                 return super().__call__(raw, seed)
 
-        featurizer = Sleepy(CONFIG)
-        for mode in ("sequential", "split"):
-            with Feed(Source(20), featurizer, replace(plan, pipeline=mode), StageClock()) as feed:
+        def measure(mode: str) -> float:
+            with Feed(Source(20), featurizer, replace(PLAN, pipeline=mode), StageClock()) as feed:
                 source = iter(feed)
                 next(source)
                 begin = time.perf_counter()
                 for _ in source:
                     time.sleep(0.05)
-                seconds[mode] = time.perf_counter() - begin
-        self.assertLess(seconds["split"], 0.75 * seconds["sequential"], seconds)
+                return time.perf_counter() - begin
+
+        featurizer, tries = Sleepy(CONFIG), []
+        quickest = measure("sequential")
+        self.assertGreater(quickest, 19 * 0.1)
+        while len(tries) < 5 and (not tries or tries[-1] >= 0.75 * quickest):
+            quickest = min(quickest, measure("sequential"))
+            tries.append(measure("split"))
+        self.assertLess(tries[-1], 0.75 * quickest, tries)
 
     def test_faults_in_any_stage_surface_with_their_stage(self):
         chance = random.Random(5)

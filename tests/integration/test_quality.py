@@ -7,6 +7,7 @@ import pytest
 
 from myxtts.demo.corpus import make_corpus
 from myxtts.demo.demo import demo_config
+from myxtts.training.metrics import Validation
 from myxtts.training.trainer import XTTSTrainer
 from tests.interruptions import interrupt_again_and_again
 from tests.scenarios import SCENARIOS, run_scenario
@@ -18,7 +19,7 @@ def test_four_minutes_teach_the_tiny_model_durations_and_sounds(tmp_path):
     make_corpus(tmp_path / "corpus", "espeak", 600, seed=0)
     validations = []
     config = demo_config(tmp_path, minutes=4, seed=0)
-    XTTSTrainer(config).train(lambda event: validations.append(event) if hasattr(event, "path") else None)
+    XTTSTrainer(config).train(lambda event: validations.append(event) if isinstance(event, Validation) else None)
     losses = validations[-1].losses
     assert losses["mel"] < 0.45 and losses["duration"] < 0.25, losses
 

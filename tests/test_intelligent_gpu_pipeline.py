@@ -144,7 +144,7 @@ class IntelligentPipeline(unittest.TestCase):
                         pass
             finally:
                 feed_module.move = original
-            self.assertLess(time.perf_counter() - begin, 20.0)  # long before a stall would be told
+            self.assertLess(time.perf_counter() - begin, 5.0)
             self.assertTrue(feeds_end())
 
     def test_five_hundred_starts_and_stops_leave_nothing_behind(self):

@@ -23,7 +23,7 @@ import soxr
 from myxtts.config.config import XTTSConfig
 from myxtts.config.load import build
 from myxtts.data.cache import learn_tokenizer, prepare
-from myxtts.data.pack import AUDIO, CLIPS, FORMAT, INDEX, RECORD, REJECTED, UNITS, WORDS, Pack
+from myxtts.data.pack import AUDIO, CLIPS, FORMAT, INDEX, PITCH, RECORD, REJECTED, UNITS, WORDS, Pack
 from myxtts.data.report import shapes_and_padding
 from myxtts.demo.corpus import make_corpus
 from myxtts.demo.voices import choose_voice
@@ -187,7 +187,7 @@ def write_million(folder: Path, count: int = 1_000_000) -> None:
         "format": FORMAT, "sample_rate": XTTSConfig().audio.sample_rate, "listed": count,
         "speakers": [f"speaker {n}" for n in range(500)], "languages": ["en"],
         "symbols": [chr(97 + n) for n in range(60)], "sources": {"22050 Hz, 1 channel": count}, "warnings": [],
-        "sizes": {name: (folder / name).stat().st_size for name in (AUDIO, CLIPS, UNITS, WORDS, REJECTED)},
+        "sizes": {name: (folder / name).stat().st_size for name in (AUDIO, PITCH, CLIPS, UNITS, WORDS, REJECTED)},
     }  # fmt: skip
     index["checksums"] = {name: zlib.crc32((folder / name).read_bytes()) for name in (CLIPS, UNITS, WORDS, REJECTED)}
     (folder / INDEX).write_text(json.dumps(index))

@@ -1,20 +1,28 @@
-"""What travels through the pipeline, with shapes and dtypes."""
+"""What travels through the pipeline, with shapes and dtypes.
 
-from typing import Any, NamedTuple
+A batch travels in few pieces, because every copy to or between devices makes one of them wait: two tensors from the
+host to the data device, one from there to the model device, and one of whole numbers straight from the host to the
+model device. A layout tells where in them everything lies. Whole numbers travel as int64: TensorFlow keeps int32 in
+host memory even where everything else is on a card, and would copy it back and forth.
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
 
 import tensorflow as tf
+
+from myxtts.config.config import XTTSConfig
+
+HEAD = 4  # columns of the labels before the tokens: text, mel and reference length, weight
+SLICE_MARGIN = 4  # mel frames of sound before and after a vocoder's slice that its first and last windows reach into
 
 
 class RawBatch(NamedTuple):
     """Clips of one bucket as the host made them."""
 
-    waves: tf.Tensor  # int16 [B, mel_frames * hop]
-    wave_lengths: tf.Tensor  # int32 [B]
-    tokens: tf.Tensor  # int32 [B, T], 0 is padding
-    text_lengths: tf.Tensor  # int32 [B]
-    references: tf.Tensor  # int16 [B, reference_frames * hop], slices of other clips of the speakers
-    reference_lengths: tf.Tensor  # int32 [B], samples
-    weights: tf.Tensor  # float32 [B], 0 for a clip that only fills up the batch
+    audio: tf.Tensor  # int16 [B, samples]: a clip and its reference, or a vocoder's slice with its margins
+    spans: tf.Tensor  # int64 [B, 4]: real frames of clip and reference, and a seed, the same in every row
+    labels: tf.Tensor  # int64 [B, HEAD + T + M]: lengths and weight, tokens, pitch as bytes
 
 
 class Sizes(NamedTuple):
@@ -26,22 +34,186 @@ class Sizes(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """What the training step takes, on the model device."""
+    """What the speech model is trained on."""
 
-    tokens: tf.Tensor  # int32 [B, T]
+    tokens: tf.Tensor  # int32 [B, T], 0 is padding
     text_lengths: tf.Tensor  # int32 [B]
     mel: tf.Tensor  # float32 [B, M, n_mels], zero past mel_lengths
     mel_lengths: tf.Tensor  # int32 [B], multiples of frames_per_step
-    pitch: tf.Tensor  # float32 [B, M] in Hz, 0 where voiceless and past mel_lengths
+    pitch: tf.Tensor  # int32 [B, M], bytes as `audio/pitch.py` makes them, 0 where voiceless and past mel_lengths
     noise: tf.Tensor  # float32 [B, M, n_mels], normal; M is 0 for a model that draws nothing
     moments: tf.Tensor  # float32 [B] in [0, 1): how far the drawing has come that is trained
     reference: tf.Tensor  # float32 [B, R, n_mels], a slice of the speaker's speech
     reference_lengths: tf.Tensor  # int32 [B]
+    weights: tf.Tensor  # float32 [B], 0 for a clip that only fills up the batch
+
+
+class WaveBatch(NamedTuple):
+    """What the vocoder is trained on: slices of clips, F frames each."""
+
+    mel: tf.Tensor  # float32 [B, F, n_mels]
+    waves: tf.Tensor  # float32 [B, (F - 1) * hop], what the mel was made of
+    pitch: tf.Tensor  # int32 [B, F], bytes as `audio/pitch.py` makes them, 0 where voiceless
+    noise: tf.Tensor  # float32 [B, (F - 1) * hop], normal
+    text_lengths: tf.Tensor  # int32 [B], zero: a vocoder reads no text
+    mel_lengths: tf.Tensor  # int32 [B], frames before the clip's end
     weights: tf.Tensor  # float32 [B]
 
+
+AnyBatch: TypeAlias = Batch | WaveBatch
+
+
+def sizes_of(batch: AnyBatch) -> Sizes:
+    return Sizes(batch.text_lengths, batch.mel_lengths, batch.weights)
+
+
+def read_sizes(labels: tf.Tensor) -> Sizes:
+    """The sizes that labels begin with."""
+    head = tf.cast(labels[:, :HEAD], tf.int32)
+    return Sizes(head[:, 0], head[:, 1], tf.cast(head[:, 3], tf.float32))
+
+
+def _size(tensor: tf.Tensor, axis: int) -> Any:
+    """A dimension as a number where it is known."""
+    return tensor.shape[axis] if tensor.shape[axis] is not None else tf.shape(tensor)[axis]
+
+
+def _cut(rows: tf.Tensor, *shapes: tuple) -> list[tf.Tensor]:
+    """Parts of rows [B, N], one behind the other, each in a shape [B, ...]."""
+    parts, first = [], 0
+    for shape in shapes:
+        size = 1
+        for axis in shape:
+            size *= axis
+        parts.append(tf.reshape(rows[:, first : first + size], [_size(rows, 0), *shape]))
+        first += size
+    return parts
+
+
+class SpeechLayout(NamedTuple):
+    """Where everything lies in a packed batch of the speech model."""
+
+    n_mels: int
+    reference_frames: int
+    draws: bool  # whether noise comes along
+
+    def frames(self, floats: tf.Tensor) -> Any:
+        """Mel frames of the clips."""
+        frames = (_size(floats, 1) - 1) // self.n_mels - self.reference_frames
+        return frames // 2 if self.draws else frames
+
+    def tokens(self, floats: tf.Tensor, labels: tf.Tensor) -> Any:
+        return _size(labels, 1) - HEAD - self.frames(floats)
+
+    def join(self, *parts: tf.Tensor) -> tf.Tensor:
+        """Mel, reference, noise and moments as one float32 [B, N]."""
+        return tf.concat([tf.reshape(part, [part.shape[0], -1]) for part in parts], 1)
+
+    def unpack(self, floats: tf.Tensor, labels: tf.Tensor) -> Batch:
+        frames, bands = self.frames(floats), self.n_mels
+        drawn = frames if self.draws else 0
+        shapes = ((frames, bands), (self.reference_frames, bands), (drawn, bands), ())
+        mel, reference, noise, moments = _cut(floats, *shapes)
+        whole = tf.cast(labels, tf.int32)
+        tokens, pitch = _cut(whole[:, HEAD:], (self.tokens(floats, labels),), (frames,))
+        text_lengths, mel_lengths, weights = read_sizes(labels)
+        return Batch(tokens, text_lengths, mel, mel_lengths, pitch, noise, moments, reference, whole[:, 2], weights)
+
+    def pack(self, batch: Batch) -> "PackedBatch":
+        """The way back, for batches that no pipeline made."""
+        floats = self.join(batch.mel, batch.reference, batch.noise, batch.moments)
+        weights = tf.cast(batch.weights, tf.int32)
+        head = tf.stack([batch.text_lengths, batch.mel_lengths, batch.reference_lengths, weights], 1)
+        labels = tf.concat([head, batch.tokens, batch.pitch], 1)
+        return PackedBatch(floats, tf.cast(labels, tf.int64), self)
+
+
+class WaveLayout(NamedTuple):
+    """Where everything lies in a packed batch of the vocoder."""
+
+    n_mels: int
+    slice_frames: int
+    hop_samples: int
+
+    def frames(self, floats: tf.Tensor) -> int:
+        return self.slice_frames
+
+    def tokens(self, floats: tf.Tensor, labels: tf.Tensor) -> int:
+        return 0
+
     @property
-    def mel_shape(self) -> tuple[int, ...]:
-        return tuple(self.mel.shape)
+    def samples(self) -> int:
+        return (self.slice_frames - 1) * self.hop_samples
+
+    def join(self, *parts: tf.Tensor) -> tf.Tensor:
+        """Mel, waves and noise as one float32 [B, N]."""
+        return tf.concat([tf.reshape(part, [part.shape[0], -1]) for part in parts], 1)
+
+    def unpack(self, floats: tf.Tensor, labels: tf.Tensor) -> WaveBatch:
+        mel, waves, noise = _cut(floats, (self.slice_frames, self.n_mels), (self.samples,), (self.samples,))
+        return WaveBatch(mel, waves, tf.cast(labels[:, HEAD:], tf.int32), noise, *read_sizes(labels))
+
+    def pack(self, batch: WaveBatch) -> "PackedBatch":
+        """The way back, for batches that no pipeline made."""
+        none, weights = tf.zeros_like(batch.text_lengths), tf.cast(batch.weights, tf.int32)
+        head = tf.stack([batch.text_lengths, batch.mel_lengths, none, weights], 1)
+        floats = self.join(batch.mel, batch.waves, batch.noise)
+        return PackedBatch(floats, tf.cast(tf.concat([head, batch.pitch], 1), tf.int64), self)
+
+
+Layout: TypeAlias = SpeechLayout | WaveLayout
+
+
+def layout_for(config: XTTSConfig) -> Layout:
+    """The layout of what `training.target` names."""
+    audio, model = config.audio, config.model
+    if config.training.target == "vocoder":
+        return WaveLayout(audio.n_mels, config.vocoder.slice_frames, audio.hop_samples)
+    return SpeechLayout(audio.n_mels, model.reference_frames, model.refiner_blocks > 0)
+
+
+@dataclass(frozen=True)
+class PackedBatch:
+    """A batch on the model device, in two tensors."""
+
+    floats: tf.Tensor  # float32 [B, N]
+    labels: tf.Tensor  # int64 [B, HEAD + T + M]
+    layout: Layout
+
+    @property
+    def rows(self) -> int:
+        return self.floats.shape[0]
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of its longest text, with padding."""
+        return self.layout.tokens(self.floats, self.labels)
+
+    @property
+    def mel_shape(self) -> tuple[int, int, int]:
+        return self.rows, self.layout.frames(self.floats), self.layout.n_mels
+
+    def unpack(self) -> Any:
+        """A Batch or a WaveBatch."""
+        return self.layout.unpack(self.floats, self.labels)
+
+
+@dataclass(frozen=True)
+class ShardedBatch:
+    """A batch on two devices that both train."""
+
+    on_data: PackedBatch
+    on_model: PackedBatch
+    data_head: tf.Tensor  # int64 [B, HEAD], the first columns of the whole batch's labels, on the data device
+    model_head: tf.Tensor
+
+    @property
+    def mel_shape(self) -> tuple[int, int, int]:
+        rows, frames, bands = self.on_model.mel_shape
+        return 2 * rows, frames, bands
+
+
+StepInput: TypeAlias = PackedBatch | ShardedBatch  # what a feed gives
 
 
 def voiceless_batch(
@@ -54,48 +226,14 @@ def voiceless_batch(
     weights: tf.Tensor,
 ) -> Batch:
     """A batch of made-up mels, whose pitch is not known and of which nothing is drawn."""
-    silent = tf.zeros_like(mel[..., 0])
+    silent = tf.zeros_like(mel[..., 0], tf.int32)
     nothing = mel[:, :0]
     return Batch(
         tokens, text_lengths, mel, mel_lengths, silent, nothing, weights * 0, reference, reference_lengths, weights
     )
 
 
-class WaveBatch(NamedTuple):
-    """What the vocoder's training step takes: slices of clips, F frames each."""
-
-    mel: tf.Tensor  # float32 [B, F, n_mels]
-    waves: tf.Tensor  # float32 [B, (F - 1) * hop], what the mel was made of
-    pitch: tf.Tensor  # float32 [B, F] in Hz, 0 where voiceless
-    noise: tf.Tensor  # float32 [B, (F - 1) * hop], normal
-    text_lengths: tf.Tensor  # int32 [B]
-    mel_lengths: tf.Tensor  # int32 [B], frames before the clip's end
-    weights: tf.Tensor  # float32 [B]
-
-    @property
-    def mel_shape(self) -> tuple[int, ...]:
-        return tuple(self.mel.shape)
-
-
-class Halves(NamedTuple):
-    """A batch on two devices that both train."""
-
-    on_data: Any  # Batch or WaveBatch
-    on_model: Any
-    data_sizes: Sizes  # of the whole batch, on the data device
-    model_sizes: Sizes
-
-    @property
-    def mel_shape(self) -> tuple[int, ...]:
-        rows, frames, bands = self.on_model.mel.shape
-        return 2 * rows, frames, bands
-
-
-AnyBatch = Batch | WaveBatch
-
-
-def sizes_of(batch: AnyBatch) -> Sizes:
-    return Sizes(batch.text_lengths, batch.mel_lengths, batch.weights)
-
-
-Fed = Any  # what a feed gives: a Batch or WaveBatch, or Halves of one where both devices train
+def pack_speech(batch: Batch) -> PackedBatch:
+    """A made-up batch as the step takes it."""
+    draws = batch.noise.shape[1] > 0
+    return SpeechLayout(batch.mel.shape[-1], batch.reference.shape[1], draws).pack(batch)

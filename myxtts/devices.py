@@ -18,10 +18,10 @@ from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import Any
 
+from myxtts.cards import ORDER, VISIBLE, card_number, choose_one, choose_two, default_limit_mb, find_cards
 from myxtts.config.config import DataConfig
 from myxtts.errors import RunError, UsageError
 
-VISIBLE, ORDER = "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"
 POLICY = "MYXTTS_DEVICE_POLICY"  # "explicit" makes an accidental copy between devices an error; tests set it
 HOST = "/CPU:0"
 _DEFAULTS = DataConfig()
@@ -38,6 +38,7 @@ class DevicePlan:
     model_label: str = ""
     pipeline: str = "buffered"  # sequential, buffered, split or parallel
     virtual: int = 0
+    compiled: bool = False  # whether XLA compiles the whole training step
 
     @property
     def two_devices(self) -> bool:
@@ -82,31 +83,6 @@ def plain_name(device: str) -> str:
 # Before TensorFlow
 
 
-@dataclass(frozen=True)
-class FoundGpus:
-    """What NVML tells: each GPU's UUID in the order of nvidia-smi, and why there are none."""
-
-    uuids: tuple[str, ...]
-    reason: str = ""
-
-
-def find_gpus() -> FoundGpus:
-    """Counts the GPUs through the driver's own library, without TensorFlow."""
-    import pynvml
-
-    try:
-        pynvml.nvmlInit()
-    except pynvml.NVMLError as error:
-        return FoundGpus((), f"NVIDIA driver: {error}")
-    try:
-        handles = [pynvml.nvmlDeviceGetHandleByIndex(i) for i in range(pynvml.nvmlDeviceGetCount())]
-        return FoundGpus(tuple(pynvml.nvmlDeviceGetUUID(handle) for handle in handles))
-    except pynvml.NVMLError as error:
-        return FoundGpus((), f"NVIDIA driver: {error}")
-    finally:
-        pynvml.nvmlShutdown()
-
-
 def check_request(data: DataConfig) -> None:
     """Refuses settings that no machine could satisfy.
 
@@ -128,8 +104,8 @@ def check_request(data: DataConfig) -> None:
         raise UsageError("--enable-memory-isolation needs two GPUs; add --data-gpu 0 --model-gpu 1")
     if data.memory_isolation and data.virtual_devices:
         raise UsageError("--enable-memory-isolation needs GPUs; virtual devices share the computer's memory")
-    for name in ("data_gpu_memory", "model_gpu_memory"):
-        if getattr(data, name) != getattr(_DEFAULTS, name) and not data.memory_isolation:
+    for name, once_usual in (("data_gpu_memory", 8192), ("model_gpu_memory", 16384)):  # saved configurations hold these
+        if getattr(data, name) not in (0, once_usual) and not data.memory_isolation:
             raise UsageError(f"--{name.replace('_', '-')} needs --enable-memory-isolation")
     if data.pipeline in ("split", "parallel") and not both:
         raise UsageError(f"--pipeline {data.pipeline} needs two devices; add --data-gpu 0 --model-gpu 1")
@@ -142,63 +118,26 @@ def check_request(data: DataConfig) -> None:
         )
 
 
-def choose_visible(data_gpu: int, model_gpu: int, found: FoundGpus, preset: str | None) -> str:
-    """The value of CUDA_VISIBLE_DEVICES that makes the data GPU the first and the model GPU the second.
-
-    Ids are nvidia-smi's. A list that is already set (by a scheduler) keeps its say: an id that it leaves out is
-    refused. MIG slices have no ids in nvidia-smi; there an id is a place in the list.
-
-    Raises:
-        UsageError: too few GPUs, or one that is not there.
-    """
-    instead = "type --virtual-devices 2 to try it on the CPU, or --data-gpu none --model-gpu none to use one device"
-    entries = [entry.strip() for entry in preset.split(",") if entry.strip()] if preset is not None else None
-    if entries is None:
-        entries = [str(i) for i in range(len(found.uuids))]
-    if any(entry.startswith("MIG-") for entry in entries):
-        allowed = dict(enumerate(entries))
-    else:
-        allowed = {}
-        for entry in entries:
-            number = _gpu_number(entry, found)
-            if number is None:
-                break  # CUDA takes no notice of what stands behind an entry that it does not know
-            allowed.setdefault(number, entry)
-    where = f" (in {VISIBLE}={preset})" if preset is not None else ""
-    reason = f" ({found.reason})" if found.reason else ""
-    if len(allowed) < 2:
-        raise UsageError(f"❌ Multi-GPU requires at least 2 GPUs, found {len(allowed)}{where}{reason}; {instead}")
-    for flag, wanted in (("--data-gpu", data_gpu), ("--model-gpu", model_gpu)):
-        if wanted not in allowed:
-            ids = sorted(allowed)
-            raise UsageError(
-                f"{flag} {wanted}: no such GPU{where}; found {', '.join(map(str, ids))}; "
-                f"type --data-gpu {ids[0]} --model-gpu {ids[1]}"
-            )
-    return f"{allowed[data_gpu]},{allowed[model_gpu]}"
-
-
-def _gpu_number(entry: str, found: FoundGpus) -> int | None:
-    if entry.isdecimal():
-        return int(entry) if int(entry) < len(found.uuids) else None
-    matches = [number for number, uuid in enumerate(found.uuids) if uuid.startswith(entry)]
-    return matches[0] if len(matches) == 1 else None
-
-
 def select_gpus(data: DataConfig) -> None:
-    """Checks the request and, where two GPUs are asked for, makes just those two visible to TensorFlow.
+    """Checks the request and makes just the cards that are used visible to TensorFlow: two, or one.
 
-    Must run before TensorFlow looks at the devices: it lists visible GPUs in physical order whatever it is told later.
-    Called again it changes nothing.
+    Must run before TensorFlow looks at the devices: it lists visible GPUs in physical order whatever it is told later,
+    and takes memory on each of them. Called again it changes nothing.
     """
     check_request(data)
-    if data.data_gpu < 0 or data.virtual_devices:
+    if data.virtual_devices:
         return
     preset = os.environ.get(VISIBLE)
     if _chosen.get("ours") == preset is not None:  # the list is ours from an earlier call: ids mean the one before it
         preset = _chosen["preset"]
-    visible = choose_visible(data.data_gpu, data.model_gpu, find_gpus(), preset)
+    found = find_cards()
+    both = data.data_gpu >= 0
+    visible = choose_two(data.data_gpu, data.model_gpu, found, preset) if both else choose_one(found, preset)
+    if visible is None:  # no card; whatever is set stays
+        return
     if os.environ.get(VISIBLE) != visible and _has_listed_devices():
+        if not both:
+            return  # it has been told before, or somebody else decides
         raise RunError("TensorFlow already uses the GPUs; call myxtts.devices.select_gpus(config.data) before it does")
     os.environ[VISIBLE], os.environ[ORDER] = visible, "PCI_BUS_ID"
     _chosen.update(ours=visible, preset=preset)
@@ -258,8 +197,11 @@ def _keep_freed_memory() -> None:
         mallopt(top_pad, 64 << 20)
 
 
-def plan_devices(data: DataConfig = _DEFAULTS) -> DevicePlan:
+def plan_devices(data: DataConfig = _DEFAULTS, xla: str = "auto") -> DevicePlan:
     """Sets TensorFlow's devices up as asked and names the two roles.
+
+    All that depends on the kind of device is decided here: whole-step compilation by XLA is worth it on a card, where
+    it saves most of the launches, and twice as slow on a CPU.
 
     Raises:
         UsageError: the request cannot be met on this machine.
@@ -286,15 +228,18 @@ def plan_devices(data: DataConfig = _DEFAULTS) -> DevicePlan:
     pipeline = data.pipeline or ("split" if both else "buffered")
     if pipeline == "buffered":  # both roles on the device that trains
         one, labels = two, (labels[1], labels[1])
-    return DevicePlan(one, two, *labels, pipeline=pipeline, virtual=data.virtual_devices)
+    plan = DevicePlan(one, two, *labels, pipeline=pipeline, virtual=data.virtual_devices)
+    return replace(plan, compiled=xla == "on" or (xla == "auto" and plan.trains_on_gpu))
 
 
 def best_device(wanted: str | None = None) -> str:
-    """The wanted device, else the first GPU, else the CPU; nothing is set up.
+    """The wanted device, else the first GPU, else the CPU; TensorFlow is shown one GPU and no more.
 
     Raises:
         UsageError: the wanted one is not here; TensorFlow would take another without a word.
     """
+    if not _has_listed_devices():
+        select_gpus(_DEFAULTS)
     tf = import_tensorflow()
     found = [plain_name(device.name) for device in tf.config.list_logical_devices() if device.device_type in "CPU GPU"]
     if wanted is None:
@@ -324,9 +269,18 @@ def _has_started() -> bool:
     return context.context()._initialized
 
 
+def memory_limits(data: DataConfig) -> tuple[int, ...]:
+    """MB that each of the two GPUs may use; none where memory is not limited. By default all that a card can give."""
+    if not data.memory_isolation:
+        return ()
+    asked = ((data.data_gpu, data.data_gpu_memory), (data.model_gpu, data.model_gpu_memory))
+    found = find_cards() if 0 in (data.data_gpu_memory, data.model_gpu_memory) else None
+    return tuple(limit or default_limit_mb(number, found) for number, limit in asked)  # type: ignore[arg-type]
+
+
 def _set_memory(tf: ModuleType, gpus: list, data: DataConfig) -> None:
     """Hard limits where asked for, else memory that grows."""
-    limits = (data.data_gpu_memory, data.model_gpu_memory) if data.memory_isolation else ()
+    limits = memory_limits(data)
     try:
         for gpu, limit in zip(gpus, limits, strict=False):
             configuration = tf.config.LogicalDeviceConfiguration(memory_limit=limit)
@@ -359,14 +313,10 @@ def guarded_copies() -> Iterator[None]:
         pywrap_tfe.TFE_ContextSetThreadLocalDevicePlacementPolicy(handle, before)
 
 
-def move(tensor: Any, device: str, for_xla: bool = False) -> Any:
-    """A tensor on another device, copied only where it is not there yet; 32-bit whole numbers stay with the host.
-
-    TensorFlow keeps those in host memory even on a GPU: they are mostly shapes and indices. Only functions that XLA
-    compiles want them on the device too.
-    """
+def move(tensor: Any, device: str) -> Any:
+    """A tensor on another device, copied only where it is not there yet."""
     tf = import_tensorflow()
-    with tf.device(HOST if tensor.dtype == tf.int32 and not for_xla else device):
+    with tf.device(device):
         return tf.identity(tensor)
 
 
@@ -393,10 +343,8 @@ def watched_gpus(data: DataConfig) -> tuple[int, ...]:
         return ()
     if data.data_gpu >= 0:
         return (data.model_gpu,) if data.pipeline == "buffered" else (data.data_gpu, data.model_gpu)
-    found = find_gpus()
-    preset = os.environ.get(VISIBLE)
-    first = preset.split(",")[0].strip() if preset is not None else "0"
-    number = _gpu_number(first, found) if found.uuids else None
+    select_gpus(data)
+    number = card_number(os.environ.get(VISIBLE, "").split(",")[0].strip(), find_cards())
     return () if number is None else (number,)
 
 

@@ -34,7 +34,7 @@ struct degrees { unsigned version; int sensor; int value; };
 int nvmlDeviceGetTemperatureV(void *card, struct degrees *found) { found->value = 61; return refused(card); }
 int nvmlDeviceGetClockInfo(void *card, int type, unsigned *mhz) { *mhz = 1500; return refused(card); }
 int nvmlDeviceGetP2PStatus(void *one, void *other, int what, int *status) {
-    *status = setting("FAKE_NVLINK") ? 0 : 1; return 0; }
+    *status = what == 2 ? !setting("FAKE_NVLINK") : setting("FAKE_NO_PEERS"); return 0; }
 int nvmlDeviceGetTopologyCommonAncestor(void *one, void *other, int *level) {
     *level = setting("FAKE_LEVEL"); return 0; }
 const char *nvmlErrorString(int code) {

@@ -8,13 +8,12 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import tensorflow as tf
 
-from myxtts.batch import Batch, RawBatch, voiceless_batch
+from myxtts.batch import RawBatch, ShardedBatch, SpeechLayout, StepInput
 from myxtts.data.dataset import in_threads, one_by_one
-from myxtts.devices import DevicePlan
+from myxtts.devices import DevicePlan, move
 from myxtts.diagnostics.profile import Workload
 from myxtts.diagnostics.stage_model import STAGES, Arrangement
 from myxtts.pipeline.clock import Span
-from myxtts.pipeline.feed import move_batch
 
 Milliseconds = Callable[[int], float]  # of the batch with that number
 BLOCK = bytes(1 << 16)
@@ -72,10 +71,8 @@ class SlowSource:
 
         def assemble(number: tf.Tensor) -> RawBatch:
             number = tf.numpy_function(load, [number], tf.int32)
-            row = tf.reshape(number, [1])
-            rows = tf.concat([row, row], 0)
-            wave = tf.zeros([2, 8], tf.int16)
-            return RawBatch(wave, rows, tf.zeros([2, 2], tf.int32), rows, wave, rows, tf.ones([2]))
+            spans = tf.fill([2, 4], tf.cast(number, tf.int64))
+            return RawBatch(tf.zeros([2, 8], tf.int16), spans, tf.ones([2, 4 + 2 + 2], tf.int64))
 
         numbers = tf.data.Dataset.range(start, tf.int64.max)
         if not self._ahead:
@@ -85,35 +82,33 @@ class SlowSource:
 
 
 class SlowFeatures:
-    seed, traces = 0, 1
+    layout, traces = SpeechLayout(1, 1, False), 1
 
     def __init__(self, stages: Stages):
         self._stages = stages
 
-    def __call__(self, raw: RawBatch, seed: tf.Tensor) -> Batch:
-        self._stages.pass_time("preprocess", int(seed[0]))
-        mel = tf.constant(int(seed[0]), tf.float32, [2, 2, 1])  # carries the number of the batch
-        lengths = raw.text_lengths
-        return voiceless_batch(raw.tokens, lengths, mel, lengths, mel, lengths, raw.weights)
+    def __call__(self, audio: tf.Tensor, spans: tf.Tensor) -> tf.Tensor:
+        self._stages.pass_time("preprocess", int(spans[0, 2]))
+        return tf.constant(int(spans[0, 2]), tf.float32, [2, 4])  # carries the number of the batch
 
 
-def number_of(mel: tf.Tensor) -> int:
-    return int(mel.numpy().flat[0])
+def number_of(floats: tf.Tensor) -> int:
+    return int(floats.numpy().flat[0])
 
 
 def make_workload(stages: Stages, arrangement: Arrangement, plan: DevicePlan) -> Workload:
     """The stand-ins on two devices."""
 
-    def transfer(batch: Batch, device: str) -> Batch:
-        if not batch.mel.backing_device.endswith(device.strip("/")):  # on one device there is nothing to copy
-            stages.pass_time("transfer", number_of(batch.mel), batch.mel.shape[0] / 2)
-        return move_batch(batch, device)
+    def transfer(floats: tf.Tensor, device: str) -> tf.Tensor:
+        if not floats.backing_device.endswith(device.strip("/")):  # on one device there is nothing to copy
+            stages.pass_time("transfer", number_of(floats), floats.shape[0] / 2)
+        return move(floats, device)
 
-    def step(batch) -> tf.Tensor:
-        halves = hasattr(batch, "on_model")
-        mel = (batch.on_model if halves else batch).mel
-        stages.pass_time("train", number_of(mel), 0.5 if halves else 1.0)
-        return mel
+    def step(batch: StepInput) -> tf.Tensor:
+        halves = isinstance(batch, ShardedBatch)
+        floats = (batch.on_model if halves else batch).floats
+        stages.pass_time("train", number_of(floats), 0.5 if halves else 1.0)
+        return floats
 
     return Workload(
         source=SlowSource(stages, arrangement.workers, arrangement.ahead),

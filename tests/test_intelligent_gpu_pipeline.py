@@ -1,6 +1,9 @@
 """The feed between two devices. Runs as `python -m unittest tests.<this> -v` too."""
 
+import json
 import random
+import subprocess
+import sys
 import threading
 import time
 import unittest
@@ -27,22 +30,45 @@ ROWS, FRAMES = 2, 32
 FAULTS = 50
 
 
+COPIES = """
+import collections, json
+from tests.test_intelligent_gpu_pipeline import Source
+from myxtts.config.load import build
+from myxtts.devices import plan_devices
+
+values = {"data.virtual_devices": 3, "data.data_gpu": 1, "data.model_gpu": 2, "model.reference_frames": 16}
+config = build(values)
+plan = plan_devices(config.data)
+from myxtts.pipeline import feed as feed_module
+from myxtts.pipeline.clock import StageClock
+from myxtts.pipeline.featurize import Featurizer
+
+names, original, copies = {"0": "host", "1": "data", "2": "model"}, feed_module.move, collections.Counter()
+
+def counted(tensor, device):
+    here, there = tensor.backing_device[-1], device[-1]
+    copies[f"{names[here]} to {names[there]}"] += here != there
+    return original(tensor, device)
+
+feed_module.move = counted
+with feed_module.Feed(Source(4), Featurizer(config), plan, StageClock()) as feed:
+    assert len(list(feed)) == 4
+print(json.dumps({name: count / 4 for name, count in copies.items()}))
+"""
+
+
 class Source:
     """Batches of noise; the number at which loading breaks, if any."""
 
     def __init__(self, count: int, fault_at: int = -1):
         self._count, self._fault_at = count, fault_at
-        samples = FRAMES * CONFIG.audio.hop_samples
-        noise = np.random.default_rng(0).integers(-9000, 9000, (ROWS, samples)).astype(np.int16)
-        self._raw = RawBatch(
-            tf.constant(noise), tf.fill([ROWS], samples - 1), tf.ones([ROWS, 8], tf.int32), tf.fill([ROWS], 8),
-            tf.constant(noise[:, : CONFIG.model.reference_frames * CONFIG.audio.hop_samples]),
-            tf.fill([ROWS], CONFIG.model.reference_frames * CONFIG.audio.hop_samples), tf.ones([ROWS]),
-        )  # fmt: skip
+        samples = (FRAMES + CONFIG.model.reference_frames) * CONFIG.audio.hop_samples
+        self._audio = np.random.default_rng(0).integers(-9000, 9000, (ROWS, samples)).astype(np.int16)
+        self._head = [8, FRAMES, CONFIG.model.reference_frames, 1]
 
     def batches(self, start: int = 0, epochs: int = 0, shuffle: bool = True) -> tf.data.Dataset:
         numbers = tf.data.Dataset.range(start, self._count)
-        fault, raw = self._fault_at, self._raw
+        fault, audio, head = self._fault_at, self._audio, self._head
 
         def check(number):
             if number == fault:
@@ -51,7 +77,10 @@ class Source:
 
         def load(number):
             with tf.control_dependencies([tf.numpy_function(check, [number], tf.int64)]):
-                return RawBatch(*[tf.identity(part) for part in raw])
+                spans = tf.stack([head[1], head[2], number, 0])
+                labels = tf.concat([tf.constant(head, tf.int64), tf.ones([8 + FRAMES], tf.int64)], 0)
+                rows = [tf.repeat(tf.cast(part, tf.int64)[None], ROWS, 0) for part in (spans, labels)]
+                return RawBatch(tf.constant(audio), *rows)
 
         return numbers.map(load)
 
@@ -62,10 +91,10 @@ class Source:
 class Breaking(Featurizer):
     fault_at = -1
 
-    def __call__(self, raw, seed):
-        if int(seed[0]) == self.fault_at:
+    def __call__(self, audio, spans):
+        if int(spans[0, 2]) == self.fault_at:
             raise FloatingPointError("no such number")
-        return super().__call__(raw, seed)
+        return super().__call__(audio, spans)
 
 
 class IntelligentPipeline(unittest.TestCase):
@@ -80,9 +109,21 @@ class IntelligentPipeline(unittest.TestCase):
 
     def test_features_are_made_on_one_device_and_arrive_on_the_other(self):
         with Feed(Source(5), self.featurizer, PLAN, StageClock()) as feed:
-            places = [batch.mel.backing_device for batch in feed]
-        self.assertEqual(len(places), 5)
+            places = [part.backing_device for batch in feed for part in (batch.floats, batch.labels)]
+        self.assertEqual(len(places), 10)
         self.assertTrue(all(place.endswith("CPU:1") for place in places))
+
+    def test_a_batch_is_copied_as_seldom_as_promised(self):
+        """Two copies from the host to the data device, one across, one from the host to the model device, none back.
+
+        Every other copy would be refused in tests (`guarded_copies`), so that counting `move` counts them all.
+        """
+        found = subprocess.run([sys.executable, "-c", COPIES], capture_output=True, text=True)
+        self.assertEqual(found.returncode, 0, found.stderr)
+        self.assertEqual(
+            json.loads(found.stdout.splitlines()[-1]),
+            {"host to data": 2, "data to model": 1, "host to model": 1},
+        )
 
     def test_never_more_batches_wait_than_there_are_slots(self):
         with Feed(Source(40), self.featurizer, PLAN, StageClock()) as feed:
@@ -96,9 +137,9 @@ class IntelligentPipeline(unittest.TestCase):
         """
 
         class Sleepy(Featurizer):
-            def __call__(self, raw, seed):
+            def __call__(self, audio, spans):
                 time.sleep(0.05)
-                return super().__call__(raw, seed)
+                return super().__call__(audio, spans)
 
         def measure(mode: str) -> float:
             with Feed(Source(20), featurizer, replace(PLAN, pipeline=mode), StageClock()) as feed:
@@ -125,12 +166,12 @@ class IntelligentPipeline(unittest.TestCase):
             original = feed_module.move
             calls = [0]
 
-            def breaking_move(tensor, device, for_xla=False, at=at, calls=calls, original=original):
-                if device == PLAN.model_device and tensor.dtype == tf.float32 and tensor.shape.rank == 3:
+            def breaking_move(tensor, device, at=at, calls=calls, original=original):
+                if device == PLAN.model_device and tensor.dtype == tf.float32:
                     calls[0] += 1
-                    if calls[0] == 3 * at + 1:  # mel, noise and reference of each batch
+                    if calls[0] == at + 1:
                         raise ConnectionError("the cable is loose")
-                return original(tensor, device, for_xla)
+                return original(tensor, device)
 
             if stage == "transfer":
                 feed_module.move = breaking_move

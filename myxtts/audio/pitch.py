@@ -1,13 +1,16 @@
-"""How high a voice speaks, frame by frame.
+"""How high a voice speaks, frame by frame: found once, when a dataset is prepared, and kept as one byte a frame.
 
-In: waves float32 [B, samples], any device.
-Out: pitch in Hz [B, frames], 0 where there is no voice; frames are those of the mel.
+The autocorrelation of Boersma (1993), "Accurate short-term analysis of the fundamental frequency", and the smoothest
+path through its peaks.
+
+In: waves float32 [samples].
+Out: pitch in Hz [frames], 0 where there is no voice; frames are those of the mel.
 """
 
 import functools
+from collections.abc import Sequence
 
 import numpy as np
-import tensorflow as tf
 
 from myxtts.config.config import AudioConfig
 
@@ -20,7 +23,16 @@ VOICELESS = 0.45  # periodicity below which a frame has no pitch
 OCTAVE_COST = 0.03  # of being an octave lower: a period fits twice into two periods just as well
 JUMP_COST = 0.9  # of moving an octave between two frames
 SWITCH_COST = 0.18  # of beginning or ending to voice
+BLOCK = 32  # frames that are transformed at once: what they need stays in the processor's cache
 QUIET = 0.01  # a frame this much softer than the loudest of its clip has no pitch
+# What a byte stands for: 0 Hz (voiceless), then steps of 16 cents, so that rounding costs less than half a percent.
+BYTE_PITCHES = np.concatenate([[0.0], np.geomspace(LOWEST, HIGHEST, 255)]).astype(np.float32)
+
+
+def encode_pitch(pitch: np.ndarray) -> np.ndarray:
+    """Pitch in Hz as bytes, uint8, that `BYTE_PITCHES` turns back."""
+    place = np.log2(np.maximum(pitch, LOWEST) / LOWEST) / np.log2(HIGHEST / LOWEST)
+    return np.where(pitch > 0, 1 + np.round(254 * np.minimum(place, 1.0)), 0).astype(np.uint8)
 
 
 def _thinning(audio: AudioConfig) -> int:
@@ -43,63 +55,90 @@ def _window(audio: AudioConfig) -> tuple[np.ndarray, np.ndarray, np.ndarray, int
     return window.astype(np.float32), (own / own[0]).astype(np.float32), lags, transform
 
 
-def periodicity(waves: tf.Tensor, audio: AudioConfig) -> tf.Tensor:
-    """How well each frame repeats itself after each of the periods of `OCTAVES`: [B, frames, STATES], at most about 1.
+def periodicity(wave: np.ndarray, audio: AudioConfig) -> np.ndarray:
+    """How well each frame repeats itself after each of the periods of `OCTAVES`: [frames, STATES], at most about 1.
 
-    The autocorrelation of a windowed frame, divided by the window's own (Boersma 1993).
+    The autocorrelation of a windowed frame, divided by the window's own.
     """
     window, own, lags, transform = _window(audio)
     half, thin = len(window) // 2, _thinning(audio)
-    waves = tf.pad(waves, [[0, 0], [half * thin, half * thin + -waves.shape[1] % thin]])
-    thinned = tf.add_n([waves[:, first::thin] for first in range(thin)]) / thin
-    frames = tf.signal.frame(thinned, len(window), audio.hop_samples // thin)
-    frames = (frames - tf.reduce_mean(frames, -1, keepdims=True)) * window
-    energy = tf.reduce_sum(frames**2, -1)
-    loudest = tf.reduce_max(energy, axis=1, keepdims=True)
-    power = tf.abs(tf.signal.rfft(frames, [transform])) ** 2
-    correlation = tf.signal.irfft(tf.complex(power, tf.zeros_like(power)), [transform])
+    wave = np.pad(wave, (half * thin, half * thin + -len(wave) % thin))
+    thinned = wave.reshape(-1, thin).mean(1, dtype=np.float32)
+    frames = np.lib.stride_tricks.sliding_window_view(thinned, len(window))[:: audio.hop_samples // thin]
+    energy, kept = np.empty(len(frames), np.float32), int(lags.max()) + 2
+    correlation = np.empty((len(frames), kept), np.float32)
+    padded = np.zeros((BLOCK, transform), np.float32)  # by hand: NumPy would pad in float64
+    for first in range(0, len(frames), BLOCK):
+        block = frames[first : first + BLOCK]
+        here = padded[: len(block)]
+        here[:, : len(window)] = (block - block.mean(1, keepdims=True)) * window
+        energy[first : first + BLOCK] = np.einsum("fs,fs->f", here, here)
+        spectrum = np.fft.rfft(here)
+        power = spectrum.real**2 + spectrum.imag**2
+        correlation[first : first + BLOCK] = np.fft.irfft(power.astype(np.complex64), transform)[:, :kept]
+    correlation /= np.maximum(correlation[:, :1], 1e-9) * own[: correlation.shape[1]]
     below, share = np.floor(lags).astype(np.int32), (lags % 1).astype(np.float32)
-    correlation = correlation[..., : int(lags.max()) + 2] / tf.maximum(correlation[..., :1], 1e-9)
-    correlation = correlation / own[: int(lags.max()) + 2]
-    values = tf.gather(correlation, below, axis=-1) * (1 - share) + tf.gather(correlation, below + 1, axis=-1) * share
-    return tf.where((energy > QUIET**2 * loudest)[..., None], values, 0.0)
+    values = correlation[:, below] * (1 - share) + correlation[:, below + 1] * share
+    return np.where((energy > QUIET**2 * energy.max(initial=0.0))[:, None], values, np.float32(0.0))
 
 
-def track_pitch(waves: tf.Tensor, audio: AudioConfig) -> tf.Tensor:
-    """Pitch [B, frames] in Hz, 0 where voiceless: the smoothest path through the most periodic candidates."""
-    values = periodicity(waves, audio)
-    scores = values - OCTAVE_COST * (OCTAVES[-1] - OCTAVES)
-    voiceless = tf.fill(tf.shape(scores[..., :1]), VOICELESS)
-    scores = tf.transpose(tf.concat([scores, voiceless], -1), [1, 0, 2])  # [frames, B, STATES + 1]
-    moves = np.full((STATES + 1, STATES + 1), SWITCH_COST, np.float32)
-    moves[:STATES, :STATES] = JUMP_COST * np.abs(OCTAVES[:, None] - OCTAVES)
-    moves[STATES, STATES] = 0.0
-    count = tf.shape(scores)[0]
-    came_from = tf.TensorArray(tf.int32, size=count, element_shape=scores.shape[1:])
+def track_pitch(waves: Sequence[np.ndarray], audio: AudioConfig) -> list[np.ndarray]:
+    """Pitch [frames] in Hz of each wave, 0 where voiceless: the smoothest path through the most periodic candidates.
 
-    def forward(frame, best, came_from):
-        arrivals = best[:, :, None] - moves[None]
-        came_from = came_from.write(frame, tf.argmax(arrivals, axis=1, output_type=tf.int32))
-        return frame + 1, tf.reduce_max(arrivals, axis=1) + scores[frame], came_from
-
-    _, best, came_from = tf.while_loop(lambda frame, *_: frame < count, forward, [1, scores[0], came_from])
-    came_from = came_from.write(0, tf.zeros_like(scores[0], tf.int32)).stack()
-    last = tf.argmax(best, axis=-1, output_type=tf.int32)
-    path = tf.TensorArray(tf.int32, size=count, element_shape=last.shape)
-
-    def back(frame, state, path):
-        path = path.write(frame, state)
-        return frame - 1, tf.gather(came_from[frame], state, batch_dims=1), path
-
-    _, _, path = tf.while_loop(lambda frame, *_: frame >= 0, back, [count - 1, last, path])
-    states = tf.transpose(path.stack())  # [B, frames]
-    return tf.where(states < STATES, 2.0 ** _refine(values, tf.minimum(states, STATES - 1)), 0.0)
+    Waves are searched side by side, which saves time and changes nothing: no wave knows of the others.
+    """
+    values = [periodicity(wave, audio) for wave in waves]
+    lengths = np.array([len(one) for one in values], np.int64)
+    scores = np.zeros((lengths.max(initial=0), len(waves), STATES), np.float32)
+    for row, one in enumerate(values):
+        scores[: len(one), row] = one - OCTAVE_COST * (OCTAVES[-1] - OCTAVES)
+    return [
+        np.where(path >= 0, 2.0 ** _refine(one, np.maximum(path, 0)), 0.0).astype(np.float32)
+        for one, path in zip(values, _search(scores, lengths), strict=True)
+    ]
 
 
-def _refine(values: tf.Tensor, states: tf.Tensor) -> tf.Tensor:
+def _search(scores: np.ndarray, lengths: np.ndarray) -> list[np.ndarray]:
+    """For each row of scores [frames, B, STATES] the best path [length] of states, -1 where voiceless (Viterbi).
+
+    The cost of a move grows with its distance alone, so the best arrival at every state is found by two running
+    maxima, one from each side, in place of a table of all moves.
+    """
+    frames, rows, _ = scores.shape
+    rise = (JUMP_COST * STEP * np.arange(STATES)).astype(np.float32)
+    voiced, voiceless = np.zeros_like(scores), np.zeros((frames, rows), np.float32)  # the best sums that end there
+    for frame in range(frames):
+        if frame == 0:
+            voiced[0], voiceless[0] = scores[0], VOICELESS
+            continue
+        best, silent = voiced[frame - 1], voiceless[frame - 1]
+        from_below = np.maximum.accumulate(best + rise, 1) - rise
+        from_above = np.maximum.accumulate((best - rise)[:, ::-1], 1)[:, ::-1] + rise
+        arrival = np.maximum(np.maximum(from_below, from_above), silent[:, None] - SWITCH_COST)
+        voiced[frame] = arrival + scores[frame]
+        voiceless[frame] = np.maximum(silent, best.max(1) - SWITCH_COST) + VOICELESS
+    paths = np.full((frames, rows), -1, np.int32)
+    row = np.arange(rows)
+    state = np.full(rows, -1, np.int32)
+    place = np.arange(STATES)
+    for frame in range(frames - 1, -1, -1):
+        # A row begins at its own last frame, from wherever its sum is best; then it goes where its best sum came from.
+        cost = np.where(state[:, None] < 0, SWITCH_COST, JUMP_COST * STEP * np.abs(place - state[:, None]))
+        ends: np.ndarray = np.equal(frame, lengths - 1)
+        cost = np.where(ends[:, None], 0.0, cost).astype(np.float32)
+        reached = voiced[frame] - cost
+        best = reached.argmax(1)
+        to_voiceless = np.where(ends | (state < 0), 0.0, SWITCH_COST).astype(np.float32)
+        silent = voiceless[frame] - to_voiceless > reached[row, best]
+        state = np.where(frame < lengths, np.where(silent, -1, best), state)
+        paths[frame] = state
+    return [paths[:length, number] for number, length in enumerate(lengths)]
+
+
+def _refine(values: np.ndarray, states: np.ndarray) -> np.ndarray:
     """Log2 of the pitch between the grid's points, at the top of the parabola through three of them."""
-    middle = tf.clip_by_value(states, 1, STATES - 2)
-    low, mid, high = (tf.gather(values, middle + offset, batch_dims=2) for offset in (-1, 0, 1))
+    middle = np.clip(states, 1, STATES - 2)
+    low, mid, high = (np.take_along_axis(values, middle[:, None] + offset, 1)[:, 0] for offset in (-1, 0, 1))
     bend = low - 2 * mid + high
-    shift = tf.where(bend < -1e-6, 0.5 * (low - high) / tf.minimum(bend, -1e-6), 0.0)
-    return tf.gather(OCTAVES, middle) + STEP * tf.clip_by_value(shift, -1.0, 1.0)
+    shift = np.where(bend < -1e-6, 0.5 * (low - high) / np.minimum(bend, -1e-6), 0.0)
+    return OCTAVES[middle] + STEP * np.clip(shift, -1.0, 1.0)

@@ -5,7 +5,7 @@ Out: lines of text; what is not so is not said.
 """
 
 from myxtts.config.config import DataConfig
-from myxtts.devices import DevicePlan
+from myxtts.devices import DevicePlan, memory_limits
 
 
 def configured_lines(plan: DevicePlan, data: DataConfig) -> list[str]:
@@ -15,7 +15,7 @@ def configured_lines(plan: DevicePlan, data: DataConfig) -> list[str]:
     device = (lambda label: label) if plan.virtual else (lambda label: f"GPU {label}")
     memory = [f"   Configured memory growth for {role} GPU" for role in ("data", "model")]
     if data.memory_isolation:
-        limits = (("data", data.data_gpu_memory), ("model", data.model_gpu_memory))
+        limits = zip(("data", "model"), memory_limits(data), strict=True)
         memory = [f"   Set memory limit for {role} GPU: {megabytes} MB" for role, megabytes in limits]
     if plan.virtual:
         memory = [f"   Virtual devices: {plan.virtual} parts of the CPU stand in for GPUs"]

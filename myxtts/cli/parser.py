@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable
 
 from myxtts import __version__
-from myxtts.config.config import LANGUAGES, MODEL_SIZES, PIPELINES, PRECISIONS, TARGETS
+from myxtts.config.config import LANGUAGES, MODEL_SIZES, PIPELINES, PRECISIONS, TARGETS, XLA
 
 
 class _Parser(argparse.ArgumentParser):
@@ -81,13 +81,13 @@ def _device_settings(parser: argparse.ArgumentParser) -> None:
     )
     isolation = "a hard memory limit for each of the two GPUs"
     _switch(devices, "--enable-memory-isolation", "data.memory_isolation", True, isolation)
-    for role, megabytes in (("data", 8192), ("model", 16384)):
+    for role in ("data", "model"):
         _setting(
             devices,
             f"--{role}-gpu-memory",
             f"data.{role}_gpu_memory",
             int,
-            f"that limit for the {role} GPU (default {megabytes})",
+            f"that limit for the {role} GPU (default: its memory less 1536)",
             metavar="MB",
         )
 
@@ -135,7 +135,8 @@ def _batch_settings(parser: argparse._ActionsContainer) -> None:
 
 def _model_settings(parser: argparse._ActionsContainer) -> None:
     _setting(parser, "--model-size", "model.size", str, "preset (default tiny)", choices=tuple(MODEL_SIZES))
-    _switch(parser, "--xla", "training.xla", True, "compile the step with XLA")
+    words = "whether XLA compiles the whole step (default auto: on GPUs)"
+    _setting(parser, "--xla", "training.xla", str, words, choices=XLA, nargs="?", const="on")
     words = "what layers compute in (default float32); float16 needs a GPU"
     _setting(parser, "--mixed-precision", "training.mixed_precision", str, words, choices=PRECISIONS)
     words = "parts of --batch-size clips in one optimizer step (default 1): as a batch so many times larger"

@@ -45,6 +45,7 @@ MODEL_SIZES: dict[str, dict[str, Any]] = {
 
 PRECISIONS = ("float32", "bfloat16", "float16")
 TARGETS = ("speech", "vocoder")
+XLA = ("auto", "on", "off")
 PIPELINES = ("sequential", "buffered", "split", "parallel")
 LONGEST_WINDOW = 2048  # samples that a vocoder is judged by at once
 LANGUAGES = ("en", "fa", "es", "fr", "de", "it", "pt", "pl", "tr", "ru", "nl", "cs", "ar", "zh", "ja", "hu", "ko", "hi")
@@ -176,8 +177,8 @@ class DataConfig:
     model_gpu: int = -1
     virtual_devices: int = 0  # parts of the CPU that stand in for GPUs
     memory_isolation: bool = False
-    data_gpu_memory: int = 8192  # MB, with memory_isolation
-    model_gpu_memory: int = 16384
+    data_gpu_memory: int = 0  # MB, with memory_isolation; 0: all that the card has, less what CUDA itself needs
+    model_gpu_memory: int = 0
     pipeline: str = ""  # one of PIPELINES; empty: split with two devices, buffered with one
     model_start_delay: float = 2.0  # shortest wait before the first step with two devices, seconds
     stall_timeout: float = 120.0  # seconds without a batch after which a run ends
@@ -212,10 +213,12 @@ class DataConfig:
         ):
             _require(getattr(self, name) <= most, f"data.{name} is {getattr(self, name)}; it can be at most {most}")
         _require_positive(
-            "data", self, "stall_timeout", "data_gpu_memory", "model_gpu_memory", "batch_size", "buckets",
+            "data", self, "stall_timeout", "batch_size", "buckets",
             "pipeline_buffer_size", "min_clips",
         )  # fmt: skip
-        _require_no_negative("data", self, "num_workers", "val_clips", "prefetch")
+        _require_no_negative(
+            "data", self, "num_workers", "val_clips", "prefetch", "data_gpu_memory", "model_gpu_memory"
+        )
         _require(
             0 < self.min_seconds < self.max_seconds,
             f"data.min_seconds {self.min_seconds} must be positive and less than data.max_seconds {self.max_seconds}",
@@ -253,7 +256,7 @@ class TrainingConfig:
     early_stop: int = 0  # validations without a better loss that end a run; 0: never
     init_from: str = ""  # a checkpoint whose weights a new run starts with
     freeze: str = ""  # weights that do not learn: patterns like text/*, separated by commas
-    xla: bool = False
+    xla: str = "auto"  # one of XLA; auto: on for GPUs
     seed: int = 0
     log_every: int = 25
     val_every: int = 500
@@ -267,6 +270,7 @@ class TrainingConfig:
             self.mixed_precision in PRECISIONS,
             f"training.mixed_precision is {self.mixed_precision!r}; choose {', '.join(PRECISIONS)}",
         )
+        _require(self.xla in XLA, f"training.xla is {self.xla!r}; choose {', '.join(XLA)}")
         _require(self.target in TARGETS, f"training.target is {self.target!r}; choose {', '.join(TARGETS)}")
         if self.target == "vocoder":
             _require(

@@ -35,6 +35,8 @@ def _convert(key: str, value: Any, wanted: type, source: str) -> Any:
             return float(value)  # YAML 1.1 reads 1e-4 as text
         except ValueError:
             pass
+    if key == "training.xla" and isinstance(value, bool):
+        return "on" if value else "off"  # YAML 1.1 reads on and off as true and false
     if isinstance(value, wanted) and not (wanted is int and isinstance(value, bool)):
         return value
     raise UsageError(f"{source}: {key} is {value!r}, a {type(value).__name__}; it must be a {wanted.__name__}")

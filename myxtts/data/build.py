@@ -13,17 +13,17 @@ import time
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 
+from myxtts.audio.pitch import encode_pitch, track_pitch
 from myxtts.config.config import XTTSConfig
 from myxtts.data.check import Clip, examine
 from myxtts.data.fingerprint import Fingerprint, signature
 from myxtts.data.manifest import Entry, Rejection
-from myxtts.data.pack import AUDIO, CLIPS, FORMAT, INDEX, RECORD, REJECTED, UNITS, WORDS
+from myxtts.data.pack import AUDIO, CLIPS, FORMAT, INDEX, PITCH, RECORD, REJECTED, UNITS, WORDS, sound_checksum
 from myxtts.data.parallel import map_in_order
 from myxtts.data.report import some
 from myxtts.errors import RunError
@@ -31,6 +31,7 @@ from myxtts.files import sync
 
 JOURNAL = "journal.jsonl"
 SYNC_SECONDS = 0.5  # work that a kill may cost
+TOGETHER = 16  # clips whose pitch is tracked at once
 
 
 def build_pack(
@@ -45,7 +46,7 @@ def build_pack(
     """Goes on in `unfinished` and moves it to `target` when it is whole; a failed write leaves nothing."""
     before = {row.path: found.signature for row, found in zip(_entries(rows), prints, strict=True)}
 
-    def work(row: Entry | Rejection) -> Clip | Rejection:
+    def check(row: Entry | Rejection) -> Clip | Rejection:
         if isinstance(row, Rejection):
             return row
         result = examine(row, config)
@@ -53,13 +54,21 @@ def build_pack(
             raise RunError(f"{row.path} changed while it was being prepared; run it again")
         return result
 
+    def work(group: Sequence[Entry | Rejection]) -> list[tuple[Clip, np.ndarray] | Rejection]:
+        """Each row's clip with its pitch, or its rejection."""
+        found = [check(row) for row in group]
+        waves = [one.wave.astype(np.float32) / 32768.0 for one in found if isinstance(one, Clip)]
+        pitches = iter(track_pitch(waves, config.audio))
+        return [(one, encode_pitch(next(pitches))) if isinstance(one, Clip) else one for one in found]
+
     try:
         unfinished.mkdir(exist_ok=True)
         with _Journal(unfinished) as journal:
-            rest = islice(rows, journal.done, None)
-            for result in map_in_order(work, rest, workers):
-                journal.add(result)
-                progress("checking clips", journal.done, len(rows))
+            groups = (rows[first : first + TOGETHER] for first in range(journal.done, len(rows), TOGETHER))
+            for group in map_in_order(work, groups, workers):
+                for result in group:
+                    journal.add(result)
+                    progress("checking clips", journal.done, len(rows))
         _write_index(unfinished, rows, prints, config)
         (unfinished / JOURNAL).unlink()
         if target.exists():  # without an index: not a pack
@@ -76,33 +85,36 @@ def _entries(rows: Sequence[Entry | Rejection]) -> list[Entry]:
 
 
 class _Journal:
-    """Audio and one line for each row that is done; a line is written only when its audio is safe on disk."""
+    """Audio, pitch and one line for each row that is done; a line is written only when they are safe on disk."""
 
     def __init__(self, folder: Path):
-        self._audio_path, self._log_path = folder / AUDIO, folder / JOURNAL
+        self._paths = {"samples": folder / AUDIO, "frames": folder / PITCH, "log": folder / JOURNAL}
         self.done = 0
         self._lines: list[str] = []
         self._synced = time.monotonic()
 
     def __enter__(self) -> Self:
-        for path in (self._audio_path, self._log_path):
+        for path in self._paths.values():
             path.touch()
-        samples, log_bytes = 0, 0
-        with self._log_path.open("rb") as log:
+        sizes = {"samples": 0, "frames": 0, "log": 0}  # in bytes
+        with self._paths["log"].open("rb") as log:
             for line in log:
                 try:
                     if not line.endswith(b"\n"):
                         break  # cut off in the middle
-                    samples += json.loads(line).get("samples", 0)
+                    row = json.loads(line)
+                    samples, frames = row.get("samples", 0), row.get("frames", 0)
                 except (ValueError, AttributeError):
                     break  # what a power cut left; it goes on from here
-                log_bytes += len(line)
+                sizes["samples"] += 2 * samples
+                sizes["frames"] += frames
+                sizes["log"] += len(line)
                 self.done += 1
-        if self._audio_path.stat().st_size < 2 * samples:  # not what we wrote: begin again
-            self.done = samples = log_bytes = 0
-        os.truncate(self._audio_path, 2 * samples)
-        os.truncate(self._log_path, log_bytes)
-        self._audio, self._log = self._audio_path.open("ab"), self._log_path.open("ab")
+        if any(path.stat().st_size < sizes[name] for name, path in self._paths.items()):  # not what we wrote
+            self.done, sizes = 0, dict.fromkeys(sizes, 0)
+        for name, path in self._paths.items():
+            os.truncate(path, sizes[name])
+        self._audio, self._pitch, self._log = (path.open("ab") for path in self._paths.values())
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_error: object) -> None:
@@ -110,37 +122,41 @@ class _Journal:
             if kind is None or not issubclass(kind, OSError):  # an interruption keeps what is done
                 self._sync()
         finally:
-            self._audio.close()
-            self._log.close()
+            for file in (self._audio, self._pitch, self._log):
+                file.close()
 
-    def add(self, result: Clip | Rejection) -> None:
+    def add(self, result: tuple[Clip, np.ndarray] | Rejection) -> None:
         """Takes the next row's result."""
-        if isinstance(result, Clip):
-            self._audio.write(result.wave.tobytes())
-            entry, source = result.entry, result.source
-            line: dict[str, Any] = {
+        line: dict[str, Any]
+        if isinstance(result, Rejection):
+            line = {"id": result.id, "reason": result.reason, "detail": result.detail}
+        else:
+            clip, pitch = result
+            self._audio.write(clip.wave.tobytes())
+            self._pitch.write(pitch.tobytes())
+            entry, source = clip.entry, clip.source
+            line = {
                 "id": entry.id,
                 "text": entry.text,
                 "speaker": entry.speaker,
                 "language": entry.language,
-                "units": result.units,
-                "samples": len(result.wave),
-                "checksum": zlib.crc32(result.wave.data),
+                "units": clip.units,
+                "samples": len(clip.wave),
+                "frames": len(pitch),
+                "checksum": sound_checksum(clip.wave, pitch),
                 "source": f"{source.rate} Hz, {source.channels} channel{'s' if source.channels > 1 else ''}",
             }
-        else:
-            line = {"id": result.id, "reason": result.reason, "detail": result.detail}
         self._lines.append(json.dumps(line) + "\n")
         self.done += 1
         if time.monotonic() - self._synced > SYNC_SECONDS:
             self._sync()
 
     def _sync(self) -> None:
-        self._audio.flush()
-        os.fsync(self._audio.fileno())
-        self._log.write("".join(self._lines).encode())
-        self._log.flush()
-        os.fsync(self._log.fileno())
+        for file in (self._audio, self._pitch, self._log):  # the log last: it vouches for the others
+            if file is self._log:
+                file.write("".join(self._lines).encode())
+            file.flush()
+            os.fsync(file.fileno())
         self._lines.clear()
         self._synced = time.monotonic()
 
@@ -163,7 +179,7 @@ def _write_index(
     accepted: list[bool] = []
     units = array.array("H")
     records = np.zeros(len(rows), RECORD)
-    count = position = words = 0
+    count = position = frames = words = 0
     with (
         (folder / JOURNAL).open(encoding="utf-8") as journal,
         (folder / WORDS).open("wb") as text_file,
@@ -178,17 +194,19 @@ def _write_index(
                 continue
             name, text = line["id"].encode(), line["text"].encode()
             records[count] = (
-                position, line["samples"], line["checksum"], len(units), len(line["units"]), speakers[line["speaker"]],
-                languages[line["language"]], words, len(name), len(text),
+                position, line["samples"], line["checksum"], frames, line["frames"], len(units), len(line["units"]),
+                speakers[line["speaker"]], languages[line["language"]], words, len(name), len(text),
             )  # fmt: skip
             units.extend(symbols[unit] for unit in line["units"])
             text_file.write(name + text)
-            count, position, words = count + 1, position + line["samples"], words + len(name) + len(text)
+            count, words = count + 1, words + len(name) + len(text)
+            position, frames = position + line["samples"], frames + line["frames"]
             sources[line["source"]] += 1
             texts[line["text"]] += 1
     (folder / CLIPS).write_bytes(records[:count].tobytes())
     (folder / UNITS).write_bytes(units.tobytes())
     good = {row.id for row, fine in zip(rows, accepted, strict=True) if fine}
+    checked = (CLIPS, UNITS, WORDS, REJECTED)
     index = {
         "format": FORMAT,
         "sample_rate": config.audio.sample_rate,
@@ -198,11 +216,11 @@ def _write_index(
         "symbols": list(symbols),
         "sources": dict(sources),
         "warnings": [*_same_recordings(rows, prints, good), *_same_texts(texts, count)],
-        "sizes": {name: (folder / name).stat().st_size for name in (AUDIO, CLIPS, UNITS, WORDS, REJECTED)},
-        "checksums": {name: zlib.crc32((folder / name).read_bytes()) for name in (CLIPS, UNITS, WORDS, REJECTED)},
+        "sizes": {name: (folder / name).stat().st_size for name in (AUDIO, PITCH, *checked)},
+        "checksums": {name: zlib.crc32((folder / name).read_bytes()) for name in checked},
     }
     (folder / INDEX).write_text(json.dumps(index, ensure_ascii=False, indent=1), encoding="utf-8")
-    for name in (AUDIO, CLIPS, UNITS, WORDS, REJECTED, INDEX, "."):
+    for name in (AUDIO, PITCH, *checked, INDEX, "."):
         sync(folder / name)
 
 

@@ -26,7 +26,10 @@ from myxtts.text.tokenizer import Tokenizer
 Progress = Callable[[str, int, int], None]  # what is done, how many of them, of how many
 
 # Code that decides what becomes of a clip: with other code the same dataset is another pack.
-_SHAPING_CODE = ("text", "audio/wav.py", "audio/container.py", "data/check.py", "data/manifest.py", "data/build.py")
+_SHAPING_CODE = (
+    "text", "audio/wav.py", "audio/container.py", "audio/pitch.py", "data/check.py", "data/manifest.py",
+    "data/build.py",
+)  # fmt: skip
 _SHAPING_PACKAGES = ("soundfile", "soxr", "espeakng-loader", "num2words", "pypinyin", "janome")
 
 

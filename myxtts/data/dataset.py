@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 import tensorflow as tf
 
-from myxtts.batch import RawBatch
+from myxtts.batch import HEAD, SLICE_MARGIN, RawBatch
 from myxtts.config.config import XTTSConfig
 from myxtts.data.buckets import (
     BucketShape,
@@ -102,31 +102,60 @@ class HostDataset:
     def assemble(self, bucket: int, clips: np.ndarray, number: int) -> RawBatch:
         """One padded batch; a short one is filled with its own first clips at weight 0.
 
-        `number`, the place of the batch in the run, decides which references go with it.
+        `number`, the place of the batch in the run, decides which references go with it, or where slices are cut.
         """
         size = self.config.step_clips
         real = clips[clips >= 0]
         rows = self.clips[np.resize(real, size)]
-        lengths = self._text.lengths(rows)
-        if self.config.data.static_shapes:
-            width, frames = self.buckets[bucket].shape.text_tokens, self.buckets[bucket].shape.mel_frames
+        chance = np.random.default_rng([self.config.training.seed, number])
+        spans = np.zeros((size, 4), np.int64)
+        spans[:, 2:] = number, self.config.training.seed
+        if self.config.training.target == "vocoder":
+            audio, labels = self._cut_slices(rows, chance)
         else:
+            audio, labels = self._pair_with_references(rows, self.buckets[bucket].shape, real, chance)
+            spans[:, :2] = labels[:, 1:3]
+        labels[:, 3] = np.arange(size) < len(real)
+        return RawBatch(audio, spans, labels)
+
+    def _pair_with_references(
+        self, rows: np.ndarray, shape: BucketShape, real: np.ndarray, chance: np.random.Generator
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Audio and labels of whole clips, each followed by a reference of the same speaker."""
+        hop, lengths = self.config.audio.hop_samples, self._text.lengths(rows)
+        width, frames = shape.text_tokens, shape.mel_frames
+        if not self.config.data.static_shapes:
             width, frames = int(lengths.max()), int(self.frames[real].max())
-        waves = np.empty((size, frames * self.config.audio.hop_samples), np.int16)
-        tokens = np.zeros((size, width), np.int32)
+        audio = np.empty((len(rows), frames * hop + self._references.samples), np.int16)
+        labels = np.zeros((len(rows), HEAD + width + frames), np.int64)
+        references, spoken = self._references.draw(rows, chance)
+        audio[:, frames * hop :] = references
         for row, clip in enumerate(rows.tolist()):
-            wave = self.pack.wave(clip)
-            waves[row, : len(wave)] = wave
-            waves[row, len(wave) :] = 0
-            self._text.write(clip, tokens[row])
-        return RawBatch(
-            waves,
-            np.ascontiguousarray(self.pack.records["samples"][rows]),
-            tokens,
-            lengths,
-            *self._references.draw(rows, np.random.default_rng([self.config.training.seed, number])),
-            (np.arange(size) < len(real)).astype(np.float32),
-        )
+            wave, pitch = self.pack.wave(clip), self.pack.pitch(clip)[:frames]
+            audio[row, : len(wave)] = wave
+            audio[row, len(wave) : frames * hop] = 0
+            self._text.write(clip, labels[row, HEAD:])
+            labels[row, HEAD + width : HEAD + width + len(pitch)] = pitch
+        labels[:, 0] = lengths
+        labels[:, 1] = np.minimum(clip_frames(self.pack.records["samples"][rows], self.config), frames)
+        labels[:, 2] = np.minimum(self.config.audio.mel_frames(spoken), self.config.model.reference_frames)
+        return audio, labels
+
+    def _cut_slices(self, rows: np.ndarray, chance: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """Audio and labels of a random slice of each clip; silence stands before and after a clip."""
+        hop, frames = self.config.audio.hop_samples, self.config.vocoder.slice_frames
+        audio = np.zeros((len(rows), (frames - 1 + 2 * SLICE_MARGIN) * hop), np.int16)
+        labels = np.zeros((len(rows), HEAD + frames), np.int64)
+        for row, clip in enumerate(rows.tolist()):
+            wave, pitch = self.pack.wave(clip), self.pack.pitch(clip)
+            first = int(chance.integers(0, max(0, len(pitch) - frames) + 1))
+            start = (first - SLICE_MARGIN) * hop
+            piece = wave[max(0, start) : start + audio.shape[1]]
+            audio[row, max(0, -start) : max(0, -start) + len(piece)] = piece
+            heard = pitch[first : first + frames]
+            labels[row, HEAD : HEAD + len(heard)] = heard
+            labels[row, 1] = len(heard)
+        return audio, labels
 
     def batches(self, start: int = 0, epochs: int = 0, shuffle: bool = True) -> tf.data.Dataset:
         """RawBatches from the `start`-th on, assembled by `num_workers` threads, `pipeline_buffer_size` ahead.
@@ -146,9 +175,8 @@ class HostDataset:
             epoch, place = divmod(int(number), per_epoch)
             return self.assemble(plan(epoch).buckets[place], plan(epoch).clips[place], int(number))
 
-        types = [tf.int16, tf.int32, tf.int32, tf.int32, tf.int16, tf.int32, tf.float32]
         size = self.config.step_clips
-        shapes = [[size, None], [size], [size, None], [size], [size, self._references.samples], [size], [size]]
+        types, shapes = [tf.int16, tf.int64, tf.int64], [[size, None], [size, 4], [size, None]]
 
         def load_in_graph(number: tf.Tensor) -> RawBatch:
             parts = tf.numpy_function(load, [number], types)

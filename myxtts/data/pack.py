@@ -17,14 +17,17 @@ import numpy as np
 from myxtts.data.manifest import Rejection
 from myxtts.errors import RunError
 
-FORMAT = 3
+FORMAT = 4
 INDEX = "pack.json"  # written last: a folder without it is no pack
-AUDIO, CLIPS, UNITS, WORDS, REJECTED = "audio.i16", "clips.bin", "units.u16", "words.utf8", "rejected.csv"
+AUDIO, PITCH = "audio.i16", "pitch.u8"
+CLIPS, UNITS, WORDS, REJECTED = "clips.bin", "units.u16", "words.utf8", "rejected.csv"
 RECORD = np.dtype(
     [
         ("start", "<i8"),  # first sample in the audio
         ("samples", "<i4"),
-        ("checksum", "<u4"),  # CRC-32 of those samples
+        ("checksum", "<u4"),  # CRC-32 of those samples and of their pitch
+        ("first_frame", "<i8"),  # first frame in the pitch
+        ("frames", "<i4"),
         ("first_unit", "<i8"),
         ("units", "<i4"),
         ("speaker", "<i4"),  # number in `speakers`
@@ -34,6 +37,11 @@ RECORD = np.dtype(
         ("text_bytes", "<i4"),
     ]
 )
+
+
+def sound_checksum(wave: np.ndarray, pitch: np.ndarray) -> int:
+    """CRC-32 of a clip's samples and pitch."""
+    return zlib.crc32(pitch.data, zlib.crc32(wave.data))
 
 
 @dataclass(frozen=True)
@@ -62,6 +70,7 @@ class Pack:
     sources: dict[str, int]  # "44100 Hz, 2 channels": how many clips came so
     warnings: list[str]
     audio: np.ndarray  # int16 [samples]
+    frame_pitch: np.ndarray  # uint8 [frames], as `encode_pitch` makes it
     records: np.ndarray  # RECORD [clips]
     units: np.ndarray  # uint16, numbers in `symbols`
     words: np.ndarray  # uint8
@@ -75,18 +84,27 @@ class Pack:
         return len(self.audio) / self.sample_rate
 
     def wave(self, number: int) -> np.ndarray:
-        """A clip's samples, int16, without copying; the first time they are compared with their checksum."""
+        """A clip's samples, int16, without copying."""
+        return self._sound(number)[0]
+
+    def pitch(self, number: int) -> np.ndarray:
+        """A clip's pitch, one byte a mel frame, without copying."""
+        return self._sound(number)[1]
+
+    def _sound(self, number: int) -> tuple[np.ndarray, np.ndarray]:
+        """Samples and pitch; the first time they are compared with their checksum."""
         record = self.records[number]
-        start = int(record["start"])
+        start, first = int(record["start"]), int(record["first_frame"])
         wave = self.audio[start : start + int(record["samples"])]
+        pitch = self.frame_pitch[first : first + int(record["frames"])]
         if not self._checked[number]:
-            if zlib.crc32(wave.data) != record["checksum"]:
+            if sound_checksum(wave, pitch) != record["checksum"]:
                 raise RunError(
                     f"the cache {self.folder} is damaged (the audio of clip {self[number].id}); "
                     "delete that folder and run again"
                 )
             self._checked[number] = True
-        return wave
+        return wave, pitch
 
     def unit_numbers(self, number: int) -> np.ndarray:
         """A clip's units as numbers in `symbols`."""
@@ -156,6 +174,7 @@ def open_pack(folder: Path) -> Pack:
             sources=index["sources"],
             warnings=index["warnings"],
             audio=parts[AUDIO],
+            frame_pitch=parts[PITCH],
             records=parts[CLIPS],
             units=parts[UNITS],
             words=parts[WORDS],
@@ -169,6 +188,7 @@ def open_pack(folder: Path) -> Pack:
 
 _KINDS: dict[str, np.dtype] = {
     AUDIO: np.dtype("<i2"),
+    PITCH: np.dtype("u1"),
     CLIPS: RECORD,
     UNITS: np.dtype("<u2"),
     WORDS: np.dtype("u1"),

@@ -40,6 +40,8 @@ LINKS = {
     pynvml.NVML_TOPOLOGY_SYSTEM: "across sockets: the copy passes both CPUs, the slowest way",
 }
 NVLINK = "NVLink: the copy goes from card to card, faster than PCIe"
+PEER_READ = 0  # NVML_P2P_CAPS_INDEX_READ, which pynvml gives as a tuple by a stray comma
+NO_PEERS = "without peer access: the driver sends every copy through the computer's memory"
 
 
 @dataclass(frozen=True)
@@ -181,22 +183,24 @@ def find_link(one: int, other: int) -> str:
     except pynvml.NVMLError:
         return ""
     try:
-        handles = [pynvml.nvmlDeviceGetHandleByIndex(number) for number in (one, other)]
-        if _has_nvlink(*handles):
+        first, second = (pynvml.nvmlDeviceGetHandleByIndex(number) for number in (one, other))
+        if _peers(first, second, pynvml.NVML_P2P_CAPS_INDEX_NVLINK):
             return NVLINK
-        return LINKS.get(pynvml.nvmlDeviceGetTopologyCommonAncestor(*handles), "")
+        if _peers(first, second, PEER_READ) is False:  # as for GeForce cards, whatever lies between
+            return NO_PEERS
+        return LINKS.get(pynvml.nvmlDeviceGetTopologyCommonAncestor(first, second), "")
     except pynvml.NVMLError:
         return ""
     finally:
         pynvml.nvmlShutdown()
 
 
-def _has_nvlink(one: Any, other: Any) -> bool:
+def _peers(one: Any, other: Any, way: int) -> bool | None:
+    """Whether one card reaches the other's memory that way; None where the driver does not tell."""
     try:
-        status = pynvml.nvmlDeviceGetP2PStatus(one, other, pynvml.NVML_P2P_CAPS_INDEX_NVLINK)
+        return pynvml.nvmlDeviceGetP2PStatus(one, other, way) == pynvml.NVML_P2P_STATUS_OK
     except pynvml.NVMLError:
-        return False
-    return status == pynvml.NVML_P2P_STATUS_OK
+        return None
 
 
 def _text(name: str | bytes) -> str:

@@ -12,14 +12,13 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import tensorflow as tf
 
-from myxtts.batch import AnyBatch, Fed, Halves
-from myxtts.devices import DevicePlan, memory_peaks, process_peak_mb, wait_for
+from myxtts.batch import ShardedBatch, StepInput
+from myxtts.devices import DevicePlan, memory_peaks, move, process_peak_mb, wait_for
 from myxtts.diagnostics.advice import Measured, Way
 from myxtts.diagnostics.gpu_monitor import CardReadings, GpuMonitor, find_link
 from myxtts.diagnostics.stage_model import STAGES, Arrangement, StageTimes, predict
 from myxtts.pipeline.clock import Span, StageClock
-from myxtts.pipeline.featurize import Featurizer
-from myxtts.pipeline.feed import Feed, Source, move_batch
+from myxtts.pipeline.feed import Features, Feed, Source
 
 Shape = tuple[int, ...]
 FEWEST = 8  # batches of a pass
@@ -41,15 +40,15 @@ class Workload:
     """What is profiled."""
 
     source: Source
-    featurizer: Featurizer
-    step: Callable[[Fed], tf.Tensor]  # begins one training step; its result can be waited for
+    featurizer: Features
+    step: Callable[[StepInput], tf.Tensor]  # begins one training step; its result can be waited for
     devices: DevicePlan
     arrangement: Arrangement
     traces: Callable[[], int]
-    time_parts: Callable[[Fed], dict[str, float]] = lambda batch: {}  # seconds of forward, backward, update
+    time_parts: Callable[[StepInput], dict[str, float]] = lambda batch: {}  # seconds of forward, backward, update
     can_halve: bool = True  # both devices could train, on half of each batch
     spare_gpu: bool = False  # there is a second GPU that the plan does not use
-    transfer: Callable[[AnyBatch, str], AnyBatch] = move_batch
+    transfer: Callable[[tf.Tensor, str], tf.Tensor] = move
 
 
 @dataclass(frozen=True)
@@ -298,9 +297,10 @@ class Profiler:
         return ways
 
 
-def _count_bytes(batch: Fed) -> int:
+def _count_bytes(batch: StepInput) -> int:
     """What a transfer moves."""
-    parts = (*batch.on_data, *batch.on_model) if isinstance(batch, Halves) else batch
+    shards = (batch.on_data, batch.on_model) if isinstance(batch, ShardedBatch) else (batch,)
+    parts = [part for shard in shards for part in (shard.floats, shard.labels)]
     return sum(int(np.prod(part.shape)) * part.dtype.size for part in parts)
 
 

@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 import soundfile
 
+from myxtts.cards import VISIBLE, find_cards
 from myxtts.config.config import DataConfig, XTTSConfig
 from myxtts.config.load import build
 from myxtts.devices import (
-    VISIBLE,
     DevicePlan,
     best_device,
-    find_gpus,
     import_tensorflow,
+    memory_limits,
     move,
     plan_devices,
     require_on,
@@ -95,7 +95,7 @@ class _Validation:
             if self._virtual:
                 return f"not needed: {self._data.virtual_devices} virtual devices, parts of the CPU, stand in for GPUs"
             select_gpus(self._data)  # before TensorFlow is imported; it counts and names what is missing
-            return f"{len(find_gpus().uuids)} GPUs, {VISIBLE}={os.environ[VISIBLE]}"
+            return f"{len(find_cards())} GPUs, {VISIBLE}={os.environ[VISIBLE]}"
 
         def version() -> str:
             return str(import_tensorflow().__version__)
@@ -129,7 +129,7 @@ class _Validation:
             if self._data.memory_isolation:
                 gpus = tf.config.list_physical_devices("GPU")
                 limits = [tf.config.get_logical_device_configuration(gpu)[0].memory_limit for gpu in gpus]
-                if limits != [self._data.data_gpu_memory, self._data.model_gpu_memory]:
+                if limits != list(memory_limits(self._data)):
                     raise RunError(f"the limits are {limits} MB; start in a new process")
                 return f"limits {limits[0]} MB and {limits[1]} MB"
             for gpu in tf.config.list_physical_devices("GPU"):
@@ -167,9 +167,9 @@ class _Validation:
 
             config = self._config
             with tf.device(self._plan.model_device):
-                model = XTTS(config.model, 40, config.audio.n_mels)
+                model = XTTS(config.model, 40, config.audio.n_mels, card=self._plan.trains_on_gpu)
                 model.create_variables()
-                step = TrainStep(model, config.training)
+                step = TrainStep(model, config.training, self._plan.compiled)
             variables = step.variables()
             require_on(self._plan.model_device, variables, "the model")
             self._found |= {"model": model, "step": step}
@@ -177,14 +177,15 @@ class _Validation:
 
         def forward() -> str:
             tf = import_tensorflow()
-            from myxtts.batch import voiceless_batch
+            from myxtts.batch import pack_speech, voiceless_batch
+            from myxtts.training.step import EvaluateStep
 
             with tf.device(self._plan.model_device):
                 batch = voiceless_batch(
                     tf.ones([2, 8], tf.int32), tf.fill([2], 8), tf.zeros([2, 64, 80]), tf.fill([2], 64),
                     tf.zeros([2, 16, 80]), tf.fill([2], 16), tf.ones([2]),
                 )  # fmt: skip
-                output = self._found["model"](batch, tf.constant(0.0))
+                _, output = EvaluateStep(self._found["step"])(pack_speech(batch))
             require_on(self._plan.model_device, {"output": output.mel}, "forward pass")
             return f"output {tuple(output.mel.shape)} on {self._plan.model_device}"
 
@@ -231,7 +232,7 @@ class _Validation:
             from myxtts.pipeline.featurize import Featurizer
 
             self._found["featurizer"] = Featurizer(self._config)
-            return f"{self._found['model'].count_params():,} parameters"
+            return f"{self._found['step'].parameters.count:,} parameters"
 
         def batches() -> str:
             tf = import_tensorflow()
@@ -242,7 +243,7 @@ class _Validation:
             with Feed(self._found["dataset"], self._found["featurizer"], self._plan, StageClock()) as feed:
                 for batch in feed:
                     with tf.device(self._plan.model_device):
-                        results = self._found["step"](batch, tf.constant(1e-4), tf.constant(0.0))
+                        results = self._found["step"](batch)
                     losses.append(float(results["loss"]))
                     if len(losses) == BATCHES:
                         break

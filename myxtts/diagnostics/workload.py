@@ -13,12 +13,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import tensorflow as tf
 
 from myxtts.audio.wav import write_wave
-from myxtts.batch import Batch
+from myxtts.batch import PackedBatch
+from myxtts.cards import find_cards
 from myxtts.config.config import XTTSConfig
-from myxtts.devices import find_gpus, wait_for
+from myxtts.devices import wait_for
 from myxtts.diagnostics.profile import Workload, pass_batches
 from myxtts.diagnostics.stage_model import Arrangement
 from myxtts.pipeline.feed import most_slots
@@ -56,26 +56,25 @@ def real_workload(config: XTTSConfig, steps: int) -> Iterator[Workload]:
         yield Workload(
             source=trainer.train_set.sample(pass_batches(steps)),
             featurizer=trainer.featurizer,
-            step=lambda batch: trainer.take_step(batch, training.lr)["loss"],
+            step=lambda batch: trainer.take_step(batch)["loss"],
             devices=replace(trainer.devices, pipeline=mode),
             arrangement=arrangement,
             traces=lambda: trainer.step.traces + trainer.featurizer.traces,
             time_parts=functools.partial(time_parts, trainer),
             can_halve=data.batch_size % 2 == 0,
-            spare_gpu=data.data_gpu < 0 and trainer.devices.trains_on_gpu and len(find_gpus().uuids) > 1,
+            spare_gpu=data.data_gpu < 0 and trainer.devices.trains_on_gpu and len(find_cards()) > 1,
         )
 
 
-def time_parts(trainer: XTTSTrainer, batch: Batch) -> dict[str, float]:
+def time_parts(trainer: XTTSTrainer, batch: PackedBatch) -> dict[str, float]:
     """Seconds of a step's parts, each waited for; the backward pass is what a gradient takes longer than a look."""
-    rate, guidance = tf.constant(trainer.config.training.lr), tf.constant(0.0)
     begin = time.perf_counter()
-    wait_for(trainer.evaluate(batch, guidance)[0]["loss"])
+    wait_for(trainer.evaluate(batch)[0]["loss"])
     seen = time.perf_counter()
-    found = trainer.step.find_gradient(batch, guidance)
+    found = trainer.step.find_gradient(batch)
     wait_for(found[0])
     differentiated = time.perf_counter()
-    wait_for(trainer.step.apply(*found, rate)["skipped"])
+    wait_for(trainer.step.apply(*found)["skipped"])
     moved = time.perf_counter()
     forward, gradient = seen - begin, differentiated - seen
     return {"forward": forward, "backward": max(0.0, gradient - forward), "update": moved - differentiated}

@@ -13,35 +13,59 @@ from keras import layers
 IMPOSSIBLE = -1e9
 
 
-@tf.function(jit_compile=True)
+@tf.function(autograph=False, jit_compile=True)
 def monotonic_search(scores: tf.Tensor, text_lengths: tf.Tensor, frame_lengths: tf.Tensor) -> tf.Tensor:
     """The path of highest sum that starts at the first token, ends at the last and never skips or goes back.
 
-    Compiled by XLA as one loop over the frames forward and one back: no Python, no copy to the host.
+    The search of Glow-TTS (Kim et al. 2020), turned round: one step of the loop is a token with all its frames, not a
+    frame with all its tokens. With S the sums of a token's scores up to each frame, the best sum of a path that ends
+    at frame m inside token t is S[t, m] + max over its first frame j <= m of (best[t - 1, j - 1] - S[t, j - 1]), a
+    running maximum. Texts have far fewer tokens than frames, and both loops have one counter from 0 to a bound that is
+    known when the shape is: XLA then never asks the host whether to go on.
+
     A clip with more tokens than frames has no such path; its result is of no use.
     """
-    scores = tf.transpose(scores, [2, 0, 1])  # [M, B, T]
-    frames, rows, tokens = tf.unstack(tf.shape(scores))
-    before = tf.fill([rows, 1], IMPOSSIBLE)
-    best = tf.concat([tf.zeros([rows, 1]), tf.fill([rows, tokens - 1], IMPOSSIBLE)], axis=1)
-    stays = tf.TensorArray(tf.bool, size=frames, element_shape=scores.shape[1:])
-    best += scores[0]
-    for frame in tf.range(1, frames):
-        moved = tf.concat([before, best[:, :-1]], axis=1)
-        stays = stays.write(frame, best >= moved)
-        best = tf.maximum(best, moved) + scores[frame]
-    stays = stays.write(0, tf.ones_like(scores[0], tf.bool))
-    stay = tf.cast(stays.stack(), tf.int32)
+    rows, tokens, frames = scores.shape
+    scores -= scores[:, :1]  # what all tokens share at a frame decides nothing, and would cost digits of the sums
+    totals = tf.transpose(tf.cumsum(scores, axis=2), [1, 0, 2])  # [T, B, M]
+    before = totals - tf.transpose(scores, [1, 0, 2])  # without the frame itself
+    best = tf.TensorArray(tf.float32, size=tokens, element_shape=[rows, frames], clear_after_read=False)
 
-    token = text_lengths - 1
-    owners = tf.TensorArray(tf.int32, size=frames, element_shape=text_lengths.shape)
-    for back in tf.range(frames):
-        frame = frames - 1 - back
-        inside = frame < frame_lengths
-        owners = owners.write(frame, tf.where(inside, token, -1))  # -1 becomes a row of zeros
-        left = 1 - tf.gather(stay[frame], token, batch_dims=1)
-        token = tf.where(inside, tf.maximum(token - left, 0), token)
-    return tf.one_hot(tf.transpose(owners.stack()), tokens, axis=1, dtype=tf.float32)
+    def enter(token, best):
+        gains = _delay(best.read(token)) - before[token + 1]
+        return token + 1, best.write(token + 1, totals[token + 1] + _running_maximum(gains))
+
+    _, best = tf.while_loop(lambda token, _: token < tokens - 1, enter, [0, best.write(0, totals[0])])
+    gains = tf.concat([tf.zeros([1, rows, frames]), _delay(best.stack()[:-1])], 0) - before
+    frame = tf.range(frames)
+    firsts = tf.TensorArray(tf.int32, size=tokens, element_shape=[rows])
+
+    def leave(done, end, firsts):
+        """The first frame of a token whose last frame is the one before `end`."""
+        token = tokens - 1 - done
+        likeliest = tf.argmax(tf.where(frame < end[:, None], gains[token], 2 * IMPOSSIBLE), -1, output_type=tf.int32)
+        first = tf.where(token < text_lengths, tf.where(token == 0, 0, likeliest), end)
+        return done + 1, first, firsts.write(token, first)
+
+    _, _, firsts = tf.while_loop(lambda done, *_: done < tokens, leave, [0, frame_lengths, firsts])
+    begin = tf.transpose(firsts.stack())[..., None]  # [B, T, 1]
+    end = tf.concat([begin[:, 1:], frame_lengths[:, None, None]], 1)
+    return tf.cast((frame >= begin) & (frame < end), tf.float32)
+
+
+def _delay(values: tf.Tensor, frames: int = 1) -> tf.Tensor:
+    """The same so many frames later; what comes before is impossible."""
+    empty = [[0, 0]] * (len(values.shape) - 1)
+    return tf.pad(values[..., :-frames], [*empty, [frames, 0]], constant_values=IMPOSSIBLE)
+
+
+def _running_maximum(values: tf.Tensor) -> tf.Tensor:
+    """The largest value up to each frame, by doubling: as many operations as the number of frames has digits."""
+    reach = 1
+    while reach < values.shape[-1]:
+        values = tf.maximum(values, _delay(values, reach))
+        reach *= 2
+    return values
 
 
 def even_path(text_lengths: tf.Tensor, frame_lengths: tf.Tensor, tokens: int, frames: int) -> tf.Tensor:

@@ -88,10 +88,10 @@ class Critics(Block):
 class JudgedVocoder(keras.Model):
     """A vocoder with its critics, which learn beside it and are not needed afterwards."""
 
-    def __init__(self, config: VocoderConfig, audio: AudioConfig, **kwargs):
+    def __init__(self, config: VocoderConfig, audio: AudioConfig, card: bool = False, **kwargs):
         super().__init__(autocast=False, **kwargs)
         self.config, self.audio = config, audio
-        self.vocoder = Vocoder(config, audio)
+        self.vocoder = Vocoder(config, audio, card)
         self.critics = Critics(config)
 
     def create_variables(self) -> None:

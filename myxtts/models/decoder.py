@@ -8,7 +8,7 @@ import tensorflow as tf
 from keras import layers
 
 from myxtts.config.config import ModelConfig
-from myxtts.models.layers import Block, ConvBlock, SentenceAttention, Tint, positions
+from myxtts.models.layers import Block, ConvBlock, LayerNorm, SentenceAttention, Tint, positions
 
 
 class Decoder(Block):
@@ -22,7 +22,7 @@ class Decoder(Block):
         self.attentions = [
             SentenceAttention(config.width, config.heads) for _ in range(config.decoder_blocks // self.every)
         ]
-        self.norm = layers.LayerNormalization(epsilon=1e-5)
+        self.norm = LayerNorm()
         self.out = layers.Dense(n_mels * config.frames_per_step)
 
     def call(self, states, mask, voice):

@@ -6,10 +6,30 @@ Out: the same shape; a position under a zero of the mask never changes one under
 
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 import keras
 import tensorflow as tf
 from keras import layers
+
+EPSILON = 1e-5  # added to the variance before the root
+_for_card: ContextVar[bool] = ContextVar("for_card", default=False)
+
+
+@contextmanager
+def layers_for(card: bool, precision: str = "float32") -> Iterator[None]:
+    """Layers made in the block are meant for a card or for the CPU, compute in that precision and keep float32 weights.
+
+    The numbers are the same within rounding; a card and the CPU are quick at different forms of them.
+    """
+    token, before = _for_card.set(card), keras.config.dtype_policy()
+    keras.config.set_dtype_policy("float32" if precision == "float32" else f"mixed_{precision}")
+    try:
+        yield
+    finally:
+        keras.config.set_dtype_policy(before)
+        _for_card.reset(token)
 
 
 def length_mask(lengths: tf.Tensor, size: int | tf.Tensor) -> tf.Tensor:
@@ -46,18 +66,118 @@ class Block(layers.Layer):
         self.built = True
 
 
+@tf.custom_gradient
+def _normalize(x: tf.Tensor, gamma: tf.Tensor, beta: tf.Tensor):
+    """Layer normalisation (Ba et al. 2016) of float32, and its gradient in as few passes as it takes.
+
+    Left to automatic differentiation it is the largest part of a training step's graph.
+    """
+    mean = tf.reduce_mean(x, -1, keepdims=True)
+    centred = x - mean
+    inverse = tf.math.rsqrt(tf.reduce_mean(centred * centred, -1, keepdims=True) + EPSILON)
+
+    def gradient(upstream):
+        normal, wanted = (x - mean) * inverse, upstream * gamma
+        along = tf.reduce_mean(wanted * normal, -1, keepdims=True)
+        rows = list(range(len(x.shape) - 1))
+        return (
+            (wanted - tf.reduce_mean(wanted, -1, keepdims=True) - normal * along) * inverse,
+            tf.reduce_sum(upstream * normal, rows),
+            tf.reduce_sum(upstream, rows),
+        )
+
+    return centred * inverse * gamma + beta, gradient
+
+
+class LayerNorm(layers.Layer):
+    """Every position brought to zero mean and unit variance, in float32 whatever the layers around it compute in."""
+
+    def build(self, shape):
+        size = (shape[-1],)
+        self.gamma = self.add_weight(shape=size, initializer="ones", name="gamma", autocast=False)
+        self.beta = self.add_weight(shape=size, initializer="zeros", name="beta", autocast=False)
+
+    def call(self, x):
+        scale, offset = tf.convert_to_tensor(self.gamma), tf.convert_to_tensor(self.beta)
+        return tf.cast(_normalize(tf.cast(x, tf.float32), scale, offset), x.dtype)
+
+
+@tf.function(autograph=False, jit_compile=True)
+def _gelu_forward(x: tf.Tensor) -> tf.Tensor:
+    return tf.nn.gelu(x)
+
+
+@tf.function(autograph=False, jit_compile=True)
+def _gelu_backward(x: tf.Tensor, upstream: tf.Tensor) -> tf.Tensor:
+    below = 0.5 * (1.0 + tf.math.erf(x * 0.5**0.5))
+    return upstream * (below + x * tf.exp(-0.5 * x * x) * (2.0 * math.pi) ** -0.5)
+
+
+@tf.custom_gradient
+def gelu(x: tf.Tensor):
+    """The exact GELU (Hendrycks & Gimpel 2016); XLA makes one pass of it each way, where single operations take ten."""
+    return _gelu_forward(x), lambda upstream: _gelu_backward(x, upstream)
+
+
+class DepthwiseConv(layers.Layer):
+    """A convolution along time of each channel by itself; float32 inside, whatever the layers around it compute in.
+
+    On the CPU TensorFlow's own operation is the quickest. On a card it is not: with filters of one row it never
+    reaches cuDNN's good kernels, brings transposes with it and adds float16 gradients in float16 (tensorflow#41715).
+    There the sum over the filter is written out, which XLA makes one kernel of, together with what stands around it.
+    """
+
+    def __init__(self, kernel_size: int, **kwargs):
+        super().__init__(**kwargs)
+        self.kernel_size, self._written_out = kernel_size, _for_card.get()
+
+    def build(self, shape):
+        size = (self.kernel_size, shape[-1], 1)
+        self.kernel = self.add_weight(shape=size, initializer="glorot_uniform", name="kernel", autocast=False)
+        self.bias = self.add_weight(shape=size[1:2], initializer="zeros", name="bias", autocast=False)
+
+    def call(self, x):
+        kernel, bias = tf.convert_to_tensor(self.kernel), tf.convert_to_tensor(self.bias)
+        wide = tf.cast(x, tf.float32)
+        if self._written_out:
+            return tf.cast(_convolve(wide, kernel[..., 0]) + bias, x.dtype)
+        image, filters = tf.expand_dims(wide, 1), tf.expand_dims(kernel, 0)
+        convolved = tf.squeeze(tf.nn.depthwise_conv2d(image, filters, [1, 1, 1, 1], "SAME"), 1)
+        return tf.cast(tf.nn.bias_add(convolved, bias), x.dtype)
+
+
+@tf.custom_gradient
+def _convolve(x: tf.Tensor, kernel: tf.Tensor):
+    """Depthwise convolution of x [B, L, width] with a kernel [K, width], a sum of K shifted products."""
+    taps, length = kernel.shape[0], x.shape[1] or tf.shape(x)[1]
+    left, right = (taps - 1) // 2, taps // 2
+
+    def shifts(values, before, after):
+        padded = tf.pad(values, [[0, 0], [before, after], [0, 0]])
+        return [tf.slice(padded, [0, tap, 0], [-1, length, -1]) for tap in range(taps)]
+
+    def gradient(upstream):
+        back = shifts(upstream, right, left)
+        products = tf.stack(shifts(x, left, right)) * upstream
+        return tf.add_n([shift * kernel[taps - 1 - tap] for tap, shift in enumerate(back)]), tf.reduce_sum(
+            products, [1, 2]
+        )
+
+    return tf.add_n([shift * kernel[tap] for tap, shift in enumerate(shifts(x, left, right))]), gradient
+
+
 class ConvBlock(Block):
-    """ConvNeXt: a depthwise convolution along time, then a two-layer network at each position."""
+    """ConvNeXt (Liu et al. 2022): a depthwise convolution along time, then a two-layer network at each position."""
 
     def __init__(self, width: int, kernel: int, **kwargs):
         super().__init__(**kwargs)
-        self.depthwise = layers.DepthwiseConv1D(kernel, padding="same")
-        self.norm = layers.LayerNormalization(epsilon=1e-5)
-        self.widen = layers.Dense(3 * width, activation="gelu")
+        self.depthwise = DepthwiseConv(kernel)
+        self.norm = LayerNorm()
+        self.widen = layers.Dense(3 * width)
         self.narrow = layers.Dense(width, kernel_initializer="zeros")  # the block starts as the identity
 
     def call(self, x, mask):
-        return x + self.narrow(self.widen(self.norm(self.depthwise(x * mask))))
+        return x + self.narrow(gelu(self.widen(self.norm(self.depthwise(x * mask)))))
 
 
 class Attention(Block):
@@ -66,7 +186,7 @@ class Attention(Block):
     def __init__(self, width: int, heads: int, **kwargs):
         super().__init__(**kwargs)
         self.width, self.heads = width, heads
-        self.norm = layers.LayerNormalization(epsilon=1e-5)
+        self.norm = LayerNorm()
         self.query = layers.Dense(width)
         self.key_value = layers.Dense(2 * width)
         self.out = layers.Dense(width, kernel_initializer="zeros")
@@ -91,7 +211,7 @@ class SentenceAttention(Block):
 
     def __init__(self, width: int, heads: int, **kwargs):
         super().__init__(**kwargs)
-        self.norm = layers.LayerNormalization(epsilon=1e-5)
+        self.norm = LayerNorm()
         self.attention = Attention(width, heads)
 
     def call(self, x, mask, voice):

@@ -11,7 +11,7 @@ import tensorflow as tf
 from keras import layers
 
 from myxtts.config.config import ModelConfig
-from myxtts.models.layers import Block, ConvBlock
+from myxtts.models.layers import Block, ConvBlock, LayerNorm
 
 MIDDLE = 180.0  # Hz, between the usual voices of men and women
 
@@ -41,7 +41,7 @@ class PitchPredictor(Block):
     def __init__(self, config: ModelConfig, **kwargs):
         super().__init__(**kwargs)
         self.convs = [ConvBlock(config.width, 5) for _ in range(config.duration_blocks)]
-        self.norm = layers.LayerNormalization(epsilon=1e-5)
+        self.norm = LayerNorm()
         self.out = layers.Dense(2)
 
     def call(self, states, mask):

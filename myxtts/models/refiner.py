@@ -10,7 +10,7 @@ import tensorflow as tf
 from keras import layers
 
 from myxtts.config.config import ModelConfig
-from myxtts.models.layers import Block, ConvBlock
+from myxtts.models.layers import Block, ConvBlock, LayerNorm
 
 GRAIN = 0.35  # about how far a decoder's mel is from the recorded one: brings what is drawn to unit size
 
@@ -27,7 +27,7 @@ class Refiner(Block):
         self.enter = layers.Dense(width)
         self.moment = [layers.Dense(width, activation="gelu"), layers.Dense(width)]
         self.convs = [ConvBlock(width, 7) for _ in range(config.refiner_blocks)]
-        self.norm = layers.LayerNormalization(epsilon=1e-5)
+        self.norm = LayerNorm()
         self.out = layers.Dense(n_mels * config.frames_per_step, kernel_initializer="zeros")
 
     def call(self, grain, moments, mel, states, mask):

@@ -13,7 +13,7 @@ import tensorflow as tf
 from keras import layers
 
 from myxtts.config.config import ModelConfig
-from myxtts.models.layers import Attention, ConvBlock, length_mask
+from myxtts.models.layers import Attention, ConvBlock, LayerNorm, length_mask
 
 
 class SpeakerEncoder(layers.Layer):
@@ -27,9 +27,9 @@ class SpeakerEncoder(layers.Layer):
         self.convs = [ConvBlock(config.width, 5) for _ in range(config.speaker_blocks)]
         self.readers = [Attention(config.width, config.heads) for _ in range(config.speaker_blocks + 1)]
         self.mixers = [ConvBlock(config.width, 1) for _ in range(config.speaker_blocks + 1)]
-        self.frame_norm = layers.LayerNormalization(epsilon=1e-5)
-        self.norms = [layers.LayerNormalization(epsilon=1e-5) for _ in self.readers]
-        self.norm = layers.LayerNormalization(epsilon=1e-5)
+        self.frame_norm = LayerNorm()
+        self.norms = [LayerNorm() for _ in self.readers]
+        self.norm = LayerNorm()
 
     def build(self, *_shapes, **_named_shapes):
         self.queries = self.add_weight(

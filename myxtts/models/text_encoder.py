@@ -8,7 +8,7 @@ import tensorflow as tf
 from keras import layers
 
 from myxtts.config.config import ModelConfig
-from myxtts.models.layers import Block, ConvBlock, SentenceAttention, Tint, length_mask, positions
+from myxtts.models.layers import Block, ConvBlock, LayerNorm, SentenceAttention, Tint, length_mask, positions
 
 
 class TextEncoder(Block):
@@ -21,7 +21,7 @@ class TextEncoder(Block):
         self.tint = Tint(config.width)
         self.convs = [ConvBlock(config.width, 5) for _ in range(config.text_blocks)]
         self.attentions = [SentenceAttention(config.width, config.heads) for _ in range(config.text_blocks)]
-        self.norm = layers.LayerNormalization(epsilon=1e-5)
+        self.norm = LayerNorm()
 
     def call(self, tokens, lengths, voice):
         mask = length_mask(lengths, tf.shape(tokens)[1])

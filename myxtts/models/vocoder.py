@@ -25,7 +25,7 @@ from myxtts.audio.mel import (
 )
 from myxtts.audio.pitch import HIGHEST, LOWEST, OCTAVES, STATES
 from myxtts.config.config import AudioConfig, VocoderConfig
-from myxtts.models.layers import Block, ConvBlock
+from myxtts.models.layers import Block, ConvBlock, LayerNorm, layers_for
 
 LOUDEST = 6.0  # most that a filter may amplify, natural logarithm
 CORRECTIONS, MOST = 3, 8.0  # of the spectrum towards the mel, and the largest factor of all of them
@@ -45,7 +45,7 @@ class PitchReader(Block):
         self.audio = audio
         self.enter = layers.Conv1D(config.pitch_width, 3, padding="same")
         self.blocks = [ConvBlock(config.pitch_width, 7) for _ in range(config.pitch_blocks)]
-        self.norm = layers.LayerNormalization(epsilon=1e-5)
+        self.norm = LayerNorm()
         self.out = layers.Dense(STATES)
 
     def call(self, mel):
@@ -86,15 +86,16 @@ class Vocoder(keras.Model):
     the mel does not say is left to be learned.
     """
 
-    def __init__(self, config: VocoderConfig, audio: AudioConfig, **kwargs):
+    def __init__(self, config: VocoderConfig, audio: AudioConfig, card: bool = False, **kwargs):
         super().__init__(autocast=False, **kwargs)
         self.config, self.audio = config, audio
         self.bins = audio.n_fft // 2 + 1
-        self.pitch = PitchReader(config, audio)
-        self.enter = layers.Conv1D(config.width, 7, padding="same")
-        self.blocks = [ConvBlock(config.width, 7) for _ in range(config.blocks)]
-        self.norm = layers.LayerNormalization(epsilon=1e-5)
-        self.filters = layers.Dense(3 * self.bins)
+        with layers_for(card):
+            self.pitch = PitchReader(config, audio)
+            self.enter = layers.Conv1D(config.width, 7, padding="same")
+            self.blocks = [ConvBlock(config.width, 7) for _ in range(config.blocks)]
+            self.norm = LayerNorm()
+            self.filters = layers.Dense(3 * self.bins)
 
     def create_variables(self) -> None:
         """Makes every weight on the current device by one tiny pass through the layers alone."""

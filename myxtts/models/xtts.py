@@ -5,20 +5,19 @@ Out: `XTTSOutput` in training, mel frames in synthesis.
 """
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import NamedTuple
 
 import keras
 import tensorflow as tf
 from keras import layers
 
+from myxtts.audio.pitch import BYTE_PITCHES
 from myxtts.batch import Batch
 from myxtts.config.config import ModelConfig
 from myxtts.models.alignment import AlignmentGuide, monotonic_search
 from myxtts.models.decoder import Decoder
 from myxtts.models.duration import DurationPredictor
-from myxtts.models.layers import length_mask, named_weights, stack_frames, unstack_frames
+from myxtts.models.layers import layers_for, length_mask, named_weights, stack_frames, unstack_frames
 from myxtts.models.pitch import Melody, PitchEmbedding, PitchPredictor, hear_melody
 from myxtts.models.refiner import GRAIN, Refiner
 from myxtts.models.speaker import SpeakerEncoder
@@ -50,13 +49,22 @@ class XTTSOutput(NamedTuple):
 class XTTS(keras.Model):
     """Text encoder, speaker encoder, prior, alignment, durations and decoder.
 
-    Weights, targets, alignment and all results are float32; `precision` is what the layers compute in.
+    Weights, targets, alignment and all results are float32; `precision` is what the layers compute in. `card` chooses
+    the form of their computations that a card is quick at.
     """
 
-    def __init__(self, config: ModelConfig, symbols: int, n_mels: int = 80, precision: str = "float32", **kwargs):
+    def __init__(
+        self,
+        config: ModelConfig,
+        symbols: int,
+        n_mels: int = 80,
+        precision: str = "float32",
+        card: bool = False,
+        **kwargs,
+    ):
         super().__init__(autocast=False, **kwargs)
         self.config, self.frames_per_step, self.n_mels = config, config.frames_per_step, n_mels
-        with _layer_precision(precision):
+        with layers_for(card, precision):
             self.speaker = SpeakerEncoder(config)
             self.text = TextEncoder(config, symbols)
             self.prior = layers.Dense(n_mels * config.frames_per_step)
@@ -106,7 +114,7 @@ class XTTS(keras.Model):
         scores = tf.matmul(prior, target, transpose_b=True) - 0.5 * tf.reduce_sum(prior**2, -1, keepdims=True)
         scores = (1.0 - guidance) * scores + guidance * self.guide(batch.tokens, target, mask)
         path = tf.stop_gradient(monotonic_search(scores, batch.text_lengths, lengths))  # no way back is built
-        melody = hear_melody(batch.pitch, path, step)
+        melody = hear_melody(tf.gather(BYTE_PITCHES, batch.pitch), path, step)
         sung = self.melody(states, text_mask, melody)
         frames = tf.matmul(tf.cast(path, sung.dtype), sung, transpose_a=True)  # [B, M', width]
         mel = tf.cast(self.decoder(frames, mask, voice), tf.float32)
@@ -173,14 +181,3 @@ class XTTS(keras.Model):
                 steps > 0, lambda: refiner.draw(noise, mel, frames, mask, steps), lambda: tf.zeros_like(noise)
             )
         return unstack_frames(mel, self.frames_per_step), lengths * self.frames_per_step
-
-
-@contextmanager
-def _layer_precision(name: str) -> Iterator[None]:
-    """Layers made in the block compute in that precision and keep float32 weights."""
-    before = keras.config.dtype_policy()
-    keras.config.set_dtype_policy("float32" if name == "float32" else f"mixed_{name}")
-    try:
-        yield
-    finally:
-        keras.config.set_dtype_policy(before)

@@ -1,7 +1,8 @@
 """Dataset, features and transfer joined: an iterator of batches on the model device.
 
 In: a source of RawBatch, a Featurizer and a DevicePlan.
-Out: Batch objects on the model device, prepared by a thread of its own; ahead, unless the plan is sequential.
+Out: packed batches on the model device, prepared by a thread of its own; ahead, unless the plan is sequential.
+     Host to data device: two copies a batch; data to model device: one; host to model device: one; none back.
 """
 
 import itertools
@@ -13,11 +14,10 @@ from typing import Protocol, Self
 
 import tensorflow as tf
 
-from myxtts.batch import AnyBatch, Fed, Halves, RawBatch, Sizes, sizes_of
-from myxtts.devices import DevicePlan, guarded_copies, move, require_on, wait_for
+from myxtts.batch import HEAD, Layout, PackedBatch, RawBatch, ShardedBatch, StepInput
+from myxtts.devices import HOST, DevicePlan, guarded_copies, move, require_on, wait_for
 from myxtts.errors import RunError
 from myxtts.pipeline.clock import StageClock
-from myxtts.pipeline.featurize import Featurizer
 from myxtts.pipeline.stage import naming_stage, some
 from myxtts.pipeline.transfer import LOOK_SECONDS, BoundedBuffer, Closed, Stalled, Waits
 
@@ -28,7 +28,7 @@ OFTEN = 0.1  # share of batches for which a side waits before the buffer is chan
 STALL_SECONDS = 120.0
 LEAVE_SECONDS = 5.0
 
-Transfer = Callable[[AnyBatch, str], AnyBatch]
+Transfer = Callable[[tf.Tensor, str], tf.Tensor]
 
 
 class Source(Protocol):
@@ -56,27 +56,38 @@ def choose_slots(slots: int, most: int, waits: Waits) -> tuple[int, str]:
     return slots, ""
 
 
-def move_batch(batch: AnyBatch, device: str) -> AnyBatch:
-    return type(batch)(*[move(part, device) for part in batch])
+class Features(Protocol):
+    """What prepares batches; a Featurizer does."""
+
+    layout: Layout
+
+    def __call__(self, audio: tf.Tensor, spans: tf.Tensor) -> tf.Tensor: ...
 
 
-def halve(batch: AnyBatch, prepared_on: str, devices: DevicePlan, transfer: Transfer) -> Halves:
+def shard(
+    floats: tf.Tensor, labels: tf.Tensor, layout: Layout, prepared_on: str, devices: DevicePlan, transfer: Transfer
+) -> ShardedBatch:
     """The first half of a batch on the data device, the second on the model device; cut where it was prepared."""
-    half = batch.weights.shape[0] // 2
+    half = floats.shape[0] // 2
     with tf.device(prepared_on):
-        halves = (slice(None, half), slice(half, None))
-        first, second = (type(batch)(*[part[rows] for part in batch]) for rows in halves)
+        first, second = floats[:half], floats[half:]
+    with tf.device(HOST):
+        halves = labels[:half], labels[half:]
+        head = labels[:, :HEAD]
     one, two = devices.data_device, devices.model_device
-    sizes = [Sizes(*[move(part, device) for part in sizes_of(batch)]) for device in (one, two)]
-    return Halves(transfer(first, one), transfer(second, two), *sizes)
+    on_data = PackedBatch(transfer(first, one), move(halves[0], one), layout)
+    on_model = PackedBatch(transfer(second, two), move(halves[1], two), layout)
+    return ShardedBatch(on_data, on_model, *(move(head, device) for device in (one, two)))
 
 
-def join(batch: Fed, device: str) -> AnyBatch:
-    """A whole batch on one device, from its halves where it comes in two."""
-    if not isinstance(batch, Halves):
+def join(batch: StepInput, device: str) -> PackedBatch:
+    """A whole batch on one device, from its shards where it comes in two."""
+    if isinstance(batch, PackedBatch):
         return batch
-    rows = zip(move_batch(batch.on_data, device), batch.on_model, strict=True)
-    return type(batch.on_model)(*[tf.concat(parts, 0) for parts in rows])
+    floats = [move(part.floats, device) for part in (batch.on_data, batch.on_model)]
+    labels = [move(part.labels, device) for part in (batch.on_data, batch.on_model)]
+    with tf.device(device):
+        return PackedBatch(tf.concat(floats, 0), tf.concat(labels, 0), batch.on_model.layout)
 
 
 class Feed:
@@ -86,7 +97,7 @@ class Feed:
 
     Args:
         source: where the batches come from.
-        featurizer: RawBatch to Batch or WaveBatch.
+        featurizer: prepares batches on the data device.
         devices: which device prepares, which one trains, and whether the two overlap.
         clock: told how long each stage took.
         start: number of the first batch.
@@ -100,13 +111,14 @@ class Feed:
         stop: ends every wait and the iteration when it is set from outside.
         purpose: put before the stage's name in errors.
         exact: a stage ends when its device is done with it, not when it was told to begin; for measuring.
-        transfer: copies a batch to a device.
+        transfer: copies the floats of a batch to a device.
+        save_memory: told in words what is done when memory runs out; None: running out of it is an error.
     """
 
     def __init__(
         self,
         source: Source,
-        featurizer: Featurizer,
+        featurizer: Features,
         devices: DevicePlan,
         clock: StageClock,
         start: int = 0,
@@ -121,14 +133,16 @@ class Feed:
         purpose: str = "",
         exact: bool = False,
         transfer: Transfer | None = None,
+        save_memory: Callable[[str], None] | None = None,
     ):
         self._source, self._featurizer, self._devices, self._clock = source, featurizer, devices, clock
         self._start, self._epochs, self._shuffle, self._stall_seconds = start, epochs, shuffle, stall_seconds
-        self._buffer: BoundedBuffer[Fed] = BoundedBuffer(min(slots, most))
+        self._buffer: BoundedBuffer[StepInput] = BoundedBuffer(min(slots, most))
         self._most, self._resized, self._turn = most, resized, turn or nullcontext()
         self._ahead = devices.pipeline != "sequential"
         self._stop, self._purpose, self._exact = stop or threading.Event(), purpose, exact
-        self._transfer = transfer or move_batch
+        self._transfer = transfer or move
+        self._save_memory, self._parts = save_memory, 1
         self._at, self._iterated = ("load", start), False
         self._thread = threading.Thread(target=self._produce, name="feed", daemon=True)
 
@@ -171,7 +185,7 @@ class Feed:
             self._stop.wait(min(left, LOOK_SECONDS))
         return time.perf_counter() - begin
 
-    def __iter__(self) -> Iterator[Fed]:
+    def __iter__(self) -> Iterator[StepInput]:
         if self._iterated or (not self._thread.is_alive() and not self._buffer.closed):
             raise RuntimeError("a Feed is entered with `with` and iterated once; make a new one")
         self._iterated = True
@@ -215,7 +229,7 @@ class Feed:
         except BaseException as error:  # handed to the training thread, which raises it
             self._buffer.close(error)
 
-    def _prepare_all(self) -> Iterator[Fed]:
+    def _prepare_all(self) -> Iterator[StepInput]:
         number = self._start
         with self._stage("load", number, counts_as="open"):
             source = iter(self._source.batches(self._start, self._epochs, self._shuffle))
@@ -226,25 +240,65 @@ class Feed:
                 return
             device = self._devices.preparing(number)
             with self._stage("preprocess", number), self._turn, tf.device(device), guarded_copies():
-                seed = tf.constant([number, self._featurizer.seed])
-                *moved, seed = [move(part, device, for_xla=True) for part in (*raw, seed)]
-                batch: Fed = self._featurizer(RawBatch(*moved), seed)
-                require_on(device, {"mel": batch.mel}, "features")
+                floats = self._featurize(raw, device)
+                require_on(device, {"floats": floats}, "features")
                 if self._exact:
-                    wait_for(batch.mel)
+                    wait_for(floats)
             # The copy is issued here and not by the training thread: it waits for what is queued on the receiver.
             with self._stage("transfer", number), tf.device(self._devices.model_device), guarded_copies():
-                if self._devices.both_train:
-                    batch = halve(batch, device, self._devices, self._transfer)
-                    require_on(self._devices.data_device, {"mel": batch.on_data.mel}, "half a batch")
-                else:
-                    batch = self._transfer(batch, self._devices.model_device)
-                    floats = {name: part for name, part in batch._asdict().items() if part.dtype == tf.float32}
-                    require_on(self._devices.model_device, floats, "batch")
+                batch = self._send_when_it_fits(floats, raw.labels, device)
                 if self._exact:
-                    wait_for(batch[0].mel if isinstance(batch, Halves) else batch.mel)
+                    wait_for(batch.on_data.floats if isinstance(batch, ShardedBatch) else batch.floats)
             yield batch
             number += 1
+
+    def _featurize(self, raw: RawBatch, device: str) -> tf.Tensor:
+        """Features of a batch; where memory runs out and is to be saved, found in smaller parts from now on."""
+        rows = raw.audio.shape[0]
+        while True:
+            try:
+                return self._featurize_parts(raw, device, rows // self._parts)
+            except tf.errors.ResourceExhaustedError:
+                if self._save_memory is None or self._parts == rows:
+                    raise
+                self._parts = next(parts for parts in range(self._parts + 1, rows + 1) if rows % parts == 0)
+                self._save_memory(f"⚠️ out of memory: {device} prepares batches in {self._parts} parts from now on")
+
+    def _featurize_parts(self, raw: RawBatch, device: str, rows: int) -> tf.Tensor:
+        if self._parts == 1:
+            return self._featurizer(move(raw.audio, device), move(raw.spans, device))
+        found = []
+        for part in range(self._parts):
+            with tf.device(HOST):
+                audio, spans = (x[part * rows : (part + 1) * rows] for x in (raw.audio, raw.spans))
+                spans += tf.constant([0, 0, 0, part], tf.int64)  # parts draw numbers of their own
+            found.append(self._featurizer(move(audio, device), move(spans, device)))
+        return tf.concat(found, 0)
+
+    def _send_when_it_fits(self, floats: tf.Tensor, labels: tf.Tensor, prepared_on: str) -> StepInput:
+        """Sends a batch; where memory runs out and is to be saved, fewer batches wait on the model device."""
+        while True:
+            try:
+                return self._send(floats, labels, prepared_on)
+            except tf.errors.ResourceExhaustedError:
+                if self._save_memory is None or self._buffer.slots == 1:
+                    raise
+                self._most = self._buffer.slots - 1
+                self._buffer.resize(self._most)
+                self._save_memory(f"⚠️ out of memory: at most {self._most} batches wait for training from now on")
+                self._buffer.wait_for_room()
+
+    def _send(self, floats: tf.Tensor, labels: tf.Tensor, prepared_on: str) -> StepInput:
+        """A prepared batch on the device or the devices that train."""
+        devices, layout = self._devices, self._featurizer.layout
+        if devices.both_train:
+            batch = shard(floats, labels, layout, prepared_on, devices, self._transfer)
+            require_on(devices.data_device, {"floats": batch.on_data.floats}, "half a batch")
+            return batch
+        home = devices.model_device
+        packed = PackedBatch(self._transfer(floats, home), move(labels, home), layout)
+        require_on(home, {"floats": packed.floats}, "batch")
+        return packed
 
     @contextmanager
     def _stage(self, stage: str, number: int, counts_as: str = "") -> Iterator[None]:

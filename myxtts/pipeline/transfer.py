@@ -63,6 +63,17 @@ class BoundedBuffer(Generic[Item]):
             self._wanted = False
             self._changed.notify_all()
 
+    def wait_for_room(self) -> None:
+        """Waits until an item could be put.
+
+        Raises:
+            Closed: nobody takes items any more.
+        """
+        with self._changed:
+            self._changed.wait_for(lambda: self._closed or len(self._items) < self.slots)
+            if self._closed:
+                raise Closed
+
     def wait_for(self, count: int, seconds: float, stop: threading.Event) -> None:
         """Waits until so many items are there or no more will come.
 

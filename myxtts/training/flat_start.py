@@ -6,7 +6,7 @@ Out: the model's alignment guide.
 
 import tensorflow as tf
 
-from myxtts.batch import Batch
+from myxtts.batch import PackedBatch, SpeechLayout
 from myxtts.models.alignment import even_path, monotonic_search
 from myxtts.models.layers import length_mask, stack_frames
 from myxtts.models.xtts import XTTS
@@ -20,9 +20,9 @@ class FlatStart:
         self._compiled = tf.function(self._statistics, autograph=False)
         self._sums: tuple[tf.Tensor, tf.Tensor, tf.Tensor] | None = None
 
-    def add(self, batch: Batch, first: bool) -> None:
+    def add(self, batch: PackedBatch, first: bool) -> None:
         """Aligns a batch (evenly in the first sweep) and adds what it says about each symbol."""
-        found = self._compiled(batch, tf.constant(first))
+        found = self._compiled(batch.floats, batch.labels, batch.layout, tf.constant(first))
         self._sums = found if self._sums is None else tuple(a + b for a, b in zip(self._sums, found, strict=True))
 
     def finish_sweep(self) -> None:
@@ -32,7 +32,10 @@ class FlatStart:
         self.model.guide.estimate(*self._sums)
         self._sums = None
 
-    def _statistics(self, batch: Batch, first: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    def _statistics(
+        self, floats: tf.Tensor, labels: tf.Tensor, layout: SpeechLayout, first: tf.Tensor
+    ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        batch = layout.unpack(floats, labels)
         guide, step = self.model.guide, self.model.frames_per_step
         stacked, lengths = stack_frames(batch.mel, step), batch.mel_lengths // step
         frames, tokens = stacked.shape[1], batch.tokens.shape[1]

@@ -7,23 +7,22 @@ Out: a notice that smaller parts are tried, or an error with the flags that help
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from myxtts.batch import Fed, Halves
+from myxtts.batch import ShardedBatch, StepInput
 from myxtts.config.config import XTTSConfig
 from myxtts.errors import RunError
 from myxtts.pipeline.stage import StageError, some
 
 
-def make_room(batch: Fed, config: XTTSConfig, parts: int) -> tuple[int, str]:
+def make_room(batch: StepInput, config: XTTSConfig, parts: int) -> tuple[int, str]:
     """How many more parts, smaller ones, are tried, and a notice of it.
 
     Raises:
         RunError: that is not wanted or not possible.
     """
-    held = batch.on_model if isinstance(batch, Halves) else batch  # what one device works on
-    rows = held.weights.shape[0] // parts
-    tokens = getattr(held, "tokens", None)
+    held = batch.on_model if isinstance(batch, ShardedBatch) else batch  # what one device works on
+    rows = held.rows // parts
     shape = f"{batch.mel_shape[1]} frames"
-    shape = shape if tokens is None else f"{tokens.shape[1]} tokens x {shape}"
+    shape = f"{held.tokens} tokens x {shape}" if held.tokens else shape
     found = f"out of memory with --batch-size {config.step_clips // parts} at the bucket of {shape}"
     if rows == 1 and config.training.target == "vocoder":
         raise RunError(f"{found}; one slice is too much: lower vocoder.slice_frames or vocoder.width in a YAML file")

@@ -16,7 +16,7 @@ from myxtts.models.xtts import XTTS, XTTSOutput
 from myxtts.training.losses import count_batch, speech_losses, total_loss
 from myxtts.training.wave_losses import adversarial_losses, inner, reconstruction_losses
 
-Schedule: TypeAlias = tf.Tensor | bool
+Phase: TypeAlias = tf.Tensor | bool  # guidance of the alignment, or True where discriminators take part
 
 
 class Goal(NamedTuple):
@@ -37,37 +37,37 @@ class Found(NamedTuple):
 class Objective(Protocol):
     """Losses of one kind of model. `sizes` are those of the whole batch, of which `batch` may be a part.
 
-    `schedule` is what the run changes as it goes on: a number on the device, or a switch that is traced anew.
+    `phase` is what the run changes as it goes on: a number on the device, or a switch that is traced anew.
     """
 
-    def __call__(self, model: Any, batch: Any, sizes: Sizes, schedule: Schedule) -> Found: ...
+    def __call__(self, model: Any, batch: Any, sizes: Sizes, phase: Phase) -> Found: ...
 
 
 class SpeechObjective:
-    """Mel, prior and durations. `schedule` is how much the guide decides the alignment."""
+    """Mel, prior and durations. `phase` is how much the guide decides the alignment."""
 
     def __init__(self, config: TrainingConfig):
         self._config = config
 
-    def __call__(self, model: XTTS, batch: Batch, sizes: Sizes, schedule: Schedule) -> Found:
-        output: XTTSOutput = model(batch, schedule)
+    def __call__(self, model: XTTS, batch: Batch, sizes: Sizes, phase: Phase) -> Found:
+        output: XTTSOutput = model(batch, phase)
         losses = speech_losses(output, batch.weights, count_batch(sizes, model.frames_per_step))
         loss = total_loss(losses, self._config)
         return Found({"loss": loss, **losses}, [Goal(loss, model.trainable_variables)], output)
 
 
 class VocoderObjective:
-    """Spectra first, critics after: they are asked where `schedule` is True."""
+    """Spectra first, critics after: they are asked where `phase` is True."""
 
     def __init__(self, config: TrainingConfig):
         self._config = config
 
-    def __call__(self, model: JudgedVocoder, batch: WaveBatch, sizes: Sizes, schedule: Schedule) -> Found:
+    def __call__(self, model: JudgedVocoder, batch: WaveBatch, sizes: Sizes, phase: Phase) -> Found:
         share = batch.weights / tf.maximum(tf.reduce_sum(sizes.weights), 1.0)
         waves, scores = model.vocoder(batch.mel, batch.noise)
         losses = reconstruction_losses(batch, waves, scores, share, model.audio)
         loss = losses["spectrum"] + losses["mel"] + self._config.pitch_loss * losses["pitch"]
-        if schedule is not True:
+        if phase is not True:
             return Found({"loss": loss, **losses}, [Goal(loss, model.vocoder.trainable_variables)], waves)
         made, recorded = (model.critics(inner(both, model.audio)) for both in (waves, batch.waves))
         fooling, different, judging = adversarial_losses(made, recorded, share)

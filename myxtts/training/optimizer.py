@@ -1,29 +1,52 @@
-"""The optimizer and its learning rate.
+"""AdamW on one flat vector, with a moving average of the weights (Loshchilov & Hutter 2019).
 
-In: TrainingConfig; how far the run has come, as a share in [0, 1].
-Out: a Keras AdamW, and the learning rate for a step.
+In: the vectors, a gradient, a learning rate.
+Out: the vectors after the step, or as they were where the step is not finite.
 """
 
-import math
+from typing import NamedTuple
 
-import keras
+import tensorflow as tf
 
 from myxtts.config.config import TrainingConfig
 
-
-def make_optimizer(config: TrainingConfig) -> keras.optimizers.Optimizer:
-    """AdamW whose rate the step sets; the gradient is clipped by its global norm."""
-    return keras.optimizers.AdamW(
-        learning_rate=config.lr,
-        weight_decay=config.weight_decay,
-        beta_2=0.98,
-        epsilon=1e-8,
-        global_clipnorm=config.clip_norm,
-    )
+BETA_1, BETA_2, EPSILON = 0.9, 0.98, 1e-8
 
 
-def learning_rate(config: TrainingConfig, step: int, progress: float) -> float:
-    """Linear warm-up, then a cosine down to a hundredth of the peak at progress 1."""
-    warm = min(1.0, (step + 1) / max(1, config.warmup_steps))
-    fall = 0.5 * (1 + math.cos(math.pi * min(1.0, max(0.0, progress))))
-    return config.lr * warm * (0.01 + 0.99 * fall)
+class OptimizerState(NamedTuple):
+    """All that a step changes, tensors of one size but for the count."""
+
+    weights: tf.Tensor
+    average: tf.Tensor
+    momentum: tf.Tensor
+    velocity: tf.Tensor
+    count: tf.Tensor  # int64, steps that moved the weights
+
+
+def adamw(
+    state: OptimizerState,
+    gradient: tf.Tensor,
+    finite: tf.Tensor,
+    rate: tf.Tensor,
+    config: TrainingConfig,
+    learning: tf.Tensor | None = None,
+) -> OptimizerState:
+    """One step, clipped by the gradient's norm. Where `learning` is False nothing moves, and nothing decays.
+
+    A step that is not finite is computed and thrown away: a branch would make the host wait for the device to tell
+    which one is taken.
+    """
+    done = tf.cast(state.count + 1, tf.float32)
+    norm = tf.sqrt(tf.reduce_sum(gradient * gradient))
+    gradient = gradient * (config.clip_norm * tf.minimum(1.0 / norm, 1.0 / config.clip_norm))
+    momentum = state.momentum + (gradient - state.momentum) * (1.0 - BETA_1)
+    velocity = state.velocity + (gradient * gradient - state.velocity) * (1.0 - BETA_2)
+    pace = rate * tf.sqrt(1.0 - BETA_2**done) / (1.0 - BETA_1**done)
+    weights = state.weights - state.weights * (config.weight_decay * rate)
+    weights -= momentum * pace / (tf.sqrt(velocity) + EPSILON)
+    if learning is not None:
+        weights = tf.where(learning, weights, state.weights)
+    keep = tf.minimum(config.ema_decay, (1.0 + done) / (10.0 + done))  # young averages forget faster
+    average = state.average - (1.0 - keep) * (state.average - weights)
+    after = OptimizerState(weights, average, momentum, velocity, state.count + 1)
+    return OptimizerState(*[tf.where(finite, new, old) for new, old in zip(after, state, strict=True)])

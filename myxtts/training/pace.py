@@ -47,7 +47,8 @@ class Pace:
 
     def open_flags(self) -> dict[str, list[bool]]:
         """For each step since the last log line whether it was skipped or bad; read back for a checkpoint."""
-        return {name: [bool(result[name]) for result in self._results] for name in ("skipped", "bad")}  # host sync
+        values = _read(self._results)
+        return {name: [bool(value[name]) for value in values] for name in ("skipped", "bad")}
 
     def close_window(self) -> tuple[dict[str, Any], dict[str, list[bool]]]:
         """Reads the window's results back.
@@ -55,9 +56,9 @@ class Pace:
         Returns:
             The window's means, of finite steps where there are any, and for each step whether it was skipped or bad.
         """
-        values = [{name: float(value) for name, value in result.items()} for result in self._results]  # host sync
+        values = _read(self._results)
         flags = {name: [bool(value.pop(name)) for value in values] for name in ("skipped", "bad")}
-        frames = sum(value.pop("frames") for value in values)
+        frames, rate = sum(value.pop("frames") for value in values), [value.pop("rate") for value in values][-1]
         counted = [value for value, skipped in zip(values, flags["skipped"], strict=True) if not skipped] or values
         means = {name: float(np.mean([value[name] for value in counted])) for name in counted[0]}
         elapsed = time.perf_counter() - self._window_begin
@@ -65,6 +66,7 @@ class Pace:
         self._waited, self._trained, self._frames = self._waited + wait, self._trained + elapsed, self._frames + frames
         measured = {
             "losses": means,
+            "learning_rate": rate,
             "step_ms": 1e3 * elapsed / len(values),
             "steps_per_second": len(values) / elapsed,
             "frames_per_second": frames / elapsed,
@@ -97,3 +99,13 @@ class Pace:
             "data_wait": min(1.0, self._waited / self._trained) if self._trained else 0.0,
             "shapes": len(self._times),
         }
+
+
+def _read(results: list[dict[str, tf.Tensor]]) -> list[dict[str, float]]:
+    """The scalars of some steps, brought to the host in one copy."""
+    if not results:
+        return []
+    scalars = [value for result in results for value in result.values()]
+    with tf.device(scalars[0].backing_device):
+        values = iter(tf.stack(scalars).numpy().tolist())  # host sync
+    return [{name: next(values) for name in result} for result in results]

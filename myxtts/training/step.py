@@ -1,121 +1,155 @@
 """One training step: forward, backward, update, moving average. The only place with a GradientTape.
 
-In: a batch on the model device, learning rate and schedule.
+In: a packed batch on the model device.
 Out: the named losses as scalars on the device, not read back.
 """
 
-import functools
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
+import keras
 import numpy as np
 import tensorflow as tf
 
-from myxtts.batch import AnyBatch, Sizes, sizes_of
+from myxtts.batch import HEAD, Layout, PackedBatch, StepInput, read_sizes, sizes_of
 from myxtts.config.config import TrainingConfig
 from myxtts.devices import guarded_copies
 from myxtts.errors import UsageError
-from myxtts.training.objective import Schedule, objective_for
-from myxtts.training.optimizer import make_optimizer
+from myxtts.training.objective import objective_for
+from myxtts.training.optimizer import OptimizerState, adamw
+from myxtts.training.parameters import FlatParameters
+from myxtts.training.schedule import Schedule
 
 FIRST_SCALE, MOST_SCALE, GROW_AFTER = 2.0**15, 2.0**24, 2000  # of the loss in float16, whose small numbers vanish
+NOTICEABLE = 1e-3  # of a run's time: a smaller change is not worth a copy to the device
+
+Losses = dict[str, tf.Tensor]
 
 
 class Trainable(Protocol):
     """What a step needs of a model; `XTTS` and `JudgedVocoder` are such."""
 
-    trainable_variables: list[tf.Variable]
-    symbol_table: tf.Variable | None
+    trainable_variables: list[keras.Variable]
+    symbol_table: keras.Variable | None
 
     def create_variables(self) -> None: ...
 
-    def named_weights(self) -> dict[str, tf.Variable]: ...
+    def named_weights(self) -> dict[str, keras.Variable]: ...
 
-    def remembered(self) -> dict[str, tf.Variable]: ...
+    def remembered(self) -> dict[str, keras.Variable]: ...
 
 
 class TrainStep:
-    """The compiled step with the state it changes: model, optimizer, moving average, step count.
+    """The compiled step with the state it changes: weights, optimizer, moving average, step counts.
 
-    The optimizer works on one flat copy of all weights: a few large operations instead of dozens for each of some
-    two hundred variables, which is most of the tracing time and a good part of the step.
+    All weights are one flat vector. The model is computed from slices of it, its gradient is one vector too, and the
+    update is a few operations on vectors; the model's own variables are let go of, so that weights are kept once.
 
     A batch is worked through in `parts` of equal size whose gradients are added: the same result in less memory.
     A step whose gradient is not finite changes nothing but the scale of the loss.
+
+    Args:
+        model: with its variables, which the step takes over.
+        config: of the optimisation.
+        compiled: whether XLA compiles the gradient as a whole.
+        schedule: of learning rate and guidance; by default that of a new run.
     """
 
-    def __init__(self, model: Trainable, config: TrainingConfig):
+    def __init__(
+        self, model: Trainable, config: TrainingConfig, compiled: bool = False, schedule: Schedule | None = None
+    ):
         self.model, self.config, self.parts = model, config, config.grad_accum
-        self._learns = _choose_learning(model, config.freeze)
-        self.weights = tf.Variable(_flatten(model.trainable_variables), name="weights")
-        self.average = tf.Variable(self.weights, trainable=False, name="average")
-        self.count = tf.Variable(0, dtype=tf.int64, trainable=False, name="step")
+        self.schedule = schedule or Schedule(config)
+        self.parameters = FlatParameters(model.named_weights())
+        self._learns = _choose_learning(self.parameters.names, config.freeze)
+        flat = self.parameters.flatten([variable.value for variable in model.named_weights().values()])
+        self.weights, self.average = _variable(flat, "weights"), _variable(flat, "average")
+        self.momentum = _variable(tf.zeros_like(flat), "momentum")
+        self.velocity = _variable(tf.zeros_like(flat), "velocity")
+        self.count = _variable(tf.zeros([], tf.int64), "step")  # steps that moved the weights
+        self.taken = _variable(tf.zeros([], tf.int64), "taken")  # all steps
+        self.elapsed = _variable(tf.zeros([]), "elapsed")  # share of the run's time
+        self._told_elapsed = 0.0
         self._scaled = config.mixed_precision == "float16"
-        self.scale = tf.Variable(FIRST_SCALE if self._scaled else 1.0, trainable=False, name="scale")
-        self._good = tf.Variable(0.0, trainable=False, name="good")  # steps since the scale was changed
-        self.optimizer = make_optimizer(config)
-        self.optimizer.build([self.weights])
-        self._gradient = Gradient(model, config, self._learns)
+        self.scale = _variable(tf.constant(FIRST_SCALE if self._scaled else 1.0), "scale")
+        self._good = _variable(tf.zeros([]), "good")  # steps since the scale was changed
+        self._learning = None if all(self._learns) else tf.constant(self.parameters.flags(self._learns))
+        self.parameters.release()
+        guidance = lambda taken: self.schedule.guidance(taken)  # noqa: E731 (a resumed run gets another schedule)
+        self.gradient = Gradient(model, config, self.parameters, self._learns, guidance, compiled)
         self._update = tf.function(self._apply, autograph=False, jit_compile=True)  # one pass over all weights
-        # Apart from it, because XLA takes seconds to compile so many results.
-        self._give = tf.function(functools.partial(spread, self.weights, model.trainable_variables), autograph=False)
 
-    def __call__(self, batch: AnyBatch, rate: tf.Tensor, schedule: Schedule) -> dict[str, tf.Tensor]:
-        """Runs one step. Scalars must be tensors: a Python number would be traced anew each time."""
-        return self.apply(*self.find_gradient(batch, schedule), rate)
+    def __call__(self, batch: StepInput, adversarial: bool = False) -> Losses:
+        """Runs one step; `adversarial` asks a vocoder's discriminators too."""
+        if not isinstance(batch, PackedBatch):
+            raise TypeError("this step trains on one device; a sharded batch needs a ParallelStep")
+        return self.apply(*self.find_gradient(batch, adversarial))
 
-    def find_gradient(self, batch: AnyBatch, schedule: Schedule) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
+    def find_gradient(self, batch: PackedBatch, adversarial: bool = False) -> tuple[tf.Tensor, Losses]:
         """The flat gradient of a batch, and its losses."""
-        # What XLA compiles wants even the handles of variables, which live with the host, on the device: not guarded.
-        with nullcontext() if self.config.xla else guarded_copies():
-            return self._gradient.of(batch, sizes_of(batch), schedule, self.scale.read_value(), self.parts)
+        with guarded_copies():
+            return self.gradient.of(self.given(), batch, None, self.parts, adversarial)
 
-    def apply(self, gradient: tf.Tensor, losses: dict[str, tf.Tensor], rate: tf.Tensor) -> dict[str, tf.Tensor]:
+    def given(self) -> "Given":
+        """What a gradient is found from besides a batch, as it is now."""
+        buffers = [buffer.value for buffer in self.model.remembered().values()]
+        weights, taken, scale, *buffers = (v.read_value() for v in (self.weights, self.taken, self.scale, *buffers))
+        return Given(weights, buffers, taken, scale)
+
+    def apply(self, gradient: tf.Tensor, losses: Losses) -> Losses:
         """Moves the weights by a gradient."""
-        skipped, bad = self._update(gradient, losses["loss"], rate)
-        self._give()
-        return {**losses, "skipped": skipped, "bad": bad}
+        skipped, bad, rate = self._update(gradient, losses["loss"])
+        return {**losses, "skipped": skipped, "bad": bad, "rate": rate}
 
-    def learns(self, weight: tf.Variable) -> bool:
+    def note_elapsed(self, share: float) -> None:
+        """Tells the schedule how much of its time a run has used, where that has changed noticeably."""
+        if abs(share - self._told_elapsed) >= NOTICEABLE:
+            self._told_elapsed = share
+            self.elapsed.assign(np.float32(share))
+
+    def learns(self, weight: keras.Variable) -> bool:
         """Whether a weight of the model is not frozen."""
-        places = zip(self.model.trainable_variables, self._learns, strict=True)
+        places = zip(self.model.named_weights().values(), self._learns, strict=True)
         return next(learns for variable, learns in places if variable is weight)
 
     @property
     def traces(self) -> int:
-        return self._gradient.traces
+        return self.gradient.traces
 
     def variables(self) -> dict[str, tf.Variable]:
         """Every variable of model, optimizer and moving average by name."""
-        model = {f"model/{name}": v for name, v in self.model.named_weights().items()}
-        remembered = {f"model/{name}": v for name, v in self.model.remembered().items()}
-        optimizer = {f"optimizer/{v.path}": v for v in self.optimizer.variables}
-        own = {v.name: v for v in (self.weights, self.average, self.count, self.scale, self._good)}
-        return {**model, **remembered, **optimizer, **own}
+        own = (self.weights, self.average, self.momentum, self.velocity, self.count, self.taken, self.elapsed)
+        buffers = {f"model/{name}": v for name, v in self.model.remembered().items()}
+        return {**{v.name: v for v in (*own, self.scale, self._good)}, **buffers}
 
-    @contextmanager
-    def averaged(self) -> Iterator[None]:
-        """Inside the block the model has its averaged weights."""
-        spread(self.average, self.model.trainable_variables)
-        try:
-            yield
-        finally:
-            spread(self.weights, self.model.trainable_variables)
+    def named_weights(self, averaged: bool = False) -> dict[str, np.ndarray]:
+        """A copy of every weight on the host by the way to it."""
+        flat = (self.average if averaged else self.weights).numpy()  # host sync
+        return dict(zip(self.parameters.names, self.parameters.cut(flat), strict=True))
 
-    def _state(self) -> dict[str, tf.Variable]:
-        slots = {f"optimizer/{number}": v for number, v in enumerate(self.optimizer.variables)}
-        scale = {"scale": self.scale, "good": self._good} if self._scaled else {}
-        own = {"weights": self.weights, "average": self.average, "step": self.count}
-        return {**own, **self.model.remembered(), **scale, **slots}
+    def give_back(self) -> None:
+        """Gives the model its own variables again, with the weights as they are."""
+        self.parameters.give_back(self.weights)
 
     def arrays(self) -> dict[str, np.ndarray]:
         """All state as arrays on the host, copied: later steps do not change them."""
-        return {name: variable.numpy().copy() for name, variable in self._state().items()}  # host sync
+        flat = {name: self.parameters.compact(v.numpy()) for name, v in self._vectors().items()}  # host sync
+        return {**flat, **{name: v.numpy().copy() for name, v in self._scalars_and_buffers().items()}}
 
-    def restore(self, arrays: dict[str, np.ndarray], optimizer: bool = True) -> None:
+    def averaged_weights(self) -> np.ndarray:
+        """The moving average on the host as a checkpoint holds it."""
+        return self.parameters.compact(self.average.numpy())  # host sync
+
+    def _vectors(self) -> dict[str, tf.Variable]:
+        return {v.name.split(":")[0]: v for v in (self.weights, self.average, self.momentum, self.velocity)}
+
+    def _scalars_and_buffers(self) -> dict[str, tf.Variable]:
+        scale = {"scale": self.scale, "good": self._good} if self._scaled else {}
+        return {"step": self.count, **self.model.remembered(), **scale}
+
+    def restore(self, arrays: dict[str, np.ndarray], taken: int = 0, optimizer: bool = True) -> None:
         """Takes back what `arrays` gave, with or without what the optimizer remembers.
 
         Raises:
@@ -123,102 +157,216 @@ class TrainStep:
         """
         if "weights" not in arrays:
             raise UsageError("this checkpoint only speaks, it cannot be resumed; type --init-from instead of --resume")
-        own = {name: v for name, v in self._state().items() if optimizer or not name.startswith(("optimizer/", "step"))}
-        for name, variable in own.items():
-            if name not in arrays or arrays[name].shape != tuple(variable.shape):
+        arrays = _with_present_names(arrays)
+        left_out = () if optimizer else ("momentum", "velocity", "step")
+        vectors = self._vectors()
+        for name, variable in {**vectors, **self._scalars_and_buffers()}.items():
+            if name in left_out:
+                continue
+            needed = (self.parameters.count,) if name in vectors else tuple(variable.shape)
+            if name not in arrays or arrays[name].shape != needed:
                 found = arrays[name].shape if name in arrays else "nothing"
-                raise UsageError(
-                    f"the checkpoint does not fit this model: {name} has {found}, needed {tuple(variable.shape)}"
-                )
-            variable.assign(arrays[name])
-        spread(self.weights, self.model.trainable_variables)
+                raise UsageError(f"the checkpoint does not fit this model: {name} has {found}, needed {needed}")
+            value = arrays[name]
+            variable.assign(self.parameters.spread_out(self._split(value)) if name in vectors else value)
+        self.taken.assign(taken)
 
     def begin_from(self, arrays: dict[str, np.ndarray], symbols: int) -> None:
         """Starts with the averaged weights of a model that knew the first `symbols` symbols of this one."""
         table = self.model.symbol_table
-        parts = _cut(arrays, self.model, {} if table is None else {id(table): (symbols, table.shape[1])})
-        for variable, part in zip(self.model.trainable_variables, parts, strict=True):
-            if table is not None and variable is table:
-                part = np.concatenate([part, table.numpy()[symbols:]])
-            variable.assign(part)
-        if table is None or symbols == table.shape[0]:
+        variables, shapes = list(self.model.named_weights().values()), list(self.parameters.shapes)
+        place = next((number for number, variable in enumerate(variables) if variable is table), None)
+        if place is not None:
+            shapes[place] = (symbols, shapes[place][1])
+        parts = cut_average(arrays, shapes)
+        if place is not None:
+            fresh = self.parameters.cut(self.weights.numpy())[place]
+            parts[place] = np.concatenate([parts[place], fresh[symbols:]])
+        if place is None or symbols == self.parameters.shapes[place][0]:
             for name, variable in self.model.remembered().items():
                 variable.assign(arrays[name])
-        self.weights.assign(_flatten(self.model.trainable_variables))
+        self.weights.assign(self.parameters.spread_out(parts))
         self.average.assign(self.weights)
 
-    def _apply(self, gradient: tf.Tensor, loss: tf.Tensor, rate: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """Moves the weights unless something is not finite.
+    def _split(self, compact: np.ndarray) -> list[np.ndarray]:
+        sizes = [math.prod(shape) for shape in self.parameters.shapes]
+        return np.split(compact, np.cumsum(sizes)[:-1])
+
+    def _apply(self, gradient: tf.Tensor, loss: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        """Moves the weights unless something is not finite; what it returns is that of `advance`."""
+        optimizer = OptimizerState(self.weights, self.average, self.momentum, self.velocity, self.count)
+        variables = StepState(optimizer, self.taken, self.elapsed, self.scale, self._good)
+        before = tf.nest.map_structure(lambda variable: variable.read_value(), variables)
+        after, *told = self.advance(before, gradient, loss)
+        for variable, value in zip(tf.nest.flatten(variables), tf.nest.flatten(after), strict=True):
+            variable.assign(value)
+        return tuple(told)
+
+    def advance(
+        self, state: "StepState", gradient: tf.Tensor, loss: tf.Tensor
+    ) -> tuple["StepState", tf.Tensor, tf.Tensor, tf.Tensor]:
+        """The state after a step, as a function of tensors alone.
 
         Returns:
-            1.0 where the step was skipped; 1.0 where a smaller scale of the loss could not have helped either.
+            The state; 1.0 where the step was skipped; 1.0 where a smaller scale of the loss could not have helped
+            either; the learning rate.
         """
-        gradient = gradient / self.scale
+        rate = self.schedule.rate(state.taken, state.elapsed)
+        gradient = gradient / state.scale
         finite = tf.math.is_finite(loss) & tf.reduce_all(tf.math.is_finite(gradient))
-        skipped = 1.0 - tf.cond(finite, lambda: self._move(gradient, rate), lambda: tf.constant(0.0))
-        bad = skipped * tf.cast(self.scale <= 1.0, tf.float32)
+        moved = adamw(state.optimizer, gradient, finite, rate, self.config, self._learning)
+        skipped = 1.0 - tf.cast(finite, tf.float32)
+        bad = skipped * tf.cast(state.scale <= 1.0, tf.float32)
+        scale, good = state.scale, state.good
         if self._scaled:
-            grow = finite & (self._good + 1 >= GROW_AFTER)
+            grow = finite & (good + 1 >= GROW_AFTER)
             factor = tf.where(finite, tf.where(grow, 2.0, 1.0), 0.5)
-            self._good.assign(tf.where(finite & ~grow, self._good + 1, 0.0))
-            self.scale.assign(tf.clip_by_value(self.scale * factor, 1.0, MOST_SCALE))
-        return skipped, bad
+            good = tf.where(finite & ~grow, good + 1, 0.0)
+            scale = tf.clip_by_value(scale * factor, 1.0, MOST_SCALE)
+        return StepState(moved, state.taken + 1, state.elapsed, scale, good), skipped, bad, rate
 
-    def _move(self, gradient: tf.Tensor, rate: tf.Tensor) -> tf.Tensor:
-        before = self.weights.read_value()
-        self.optimizer.learning_rate.assign(rate)
-        self.optimizer.apply_gradients([(gradient, self.weights)])
-        if not all(self._learns):  # what is frozen does not decay either
-            self.weights.assign(tf.where(_spread_flags(self._learns, self.model), self.weights, before))
-        self.count.assign_add(1)
-        done = tf.cast(self.count, tf.float32)
-        keep = tf.minimum(self.config.ema_decay, (1.0 + done) / (10.0 + done))  # young averages forget faster
-        self.average.assign_sub((1.0 - keep) * (self.average - self.weights))
-        return tf.constant(1.0)
+
+class StepState(NamedTuple):
+    """All that steps change."""
+
+    optimizer: OptimizerState
+    taken: tf.Tensor  # int64, all steps
+    elapsed: tf.Tensor  # share of the run's time
+    scale: tf.Tensor  # of the loss
+    good: tf.Tensor  # steps since the scale was changed
+
+
+class Given(NamedTuple):
+    """What a gradient is found from besides a batch: tensors, so that any device can be given them."""
+
+    weights: tf.Tensor  # float32, flat
+    buffers: list[tf.Tensor]
+    taken: tf.Tensor  # int64
+    scale: tf.Tensor
 
 
 class Gradient:
-    """The compiled gradient of one model's losses, flat, with a count of its traces.
+    """The gradient of one model's losses, flat, with a count of its traces.
 
     Args:
-        model: whose weights.
-        config: which losses count how much, and whether XLA compiles them.
+        model: what is differentiated.
+        config: which losses count how much.
+        parameters: where the model's weights lie in the flat vector.
         learns: for each weight whether it has a gradient at all.
+        guidance: how much the flat start decides the alignment, by the number of steps taken.
+        compiled: whether XLA compiles it as a whole.
     """
 
-    def __init__(self, model: Trainable, config: TrainingConfig, learns: Sequence[bool]):
-        self._model, self._objective, self._learns = model, objective_for(model, config), learns
+    def __init__(
+        self,
+        model: Trainable,
+        config: TrainingConfig,
+        parameters: FlatParameters,
+        learns: Sequence[bool],
+        guidance: Callable[[tf.Tensor], tf.Tensor],
+        compiled: bool,
+    ):
+        self._model, self._parameters, self._learns, self._guidance = model, parameters, learns, guidance
+        self._objective = objective_for(model, config)
+        self._numbers: dict[tuple[str, int], tf.Tensor] = {}
         self.traces = 0
-        self._compiled = tf.function(self._find, autograph=False, jit_compile=config.xla)
+        # The slices are made outside of what XLA compiles: there they are views, inside they would be copies.
+        self._inner = tf.function(self.find, autograph=False, jit_compile=True) if compiled else self.find
+        self._outer = tf.function(self._slice_and_find, autograph=False)
 
     def of(
-        self, batch: AnyBatch, sizes: Sizes, schedule: Schedule, scale: tf.Tensor, parts: int
-    ) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
-        """Gradient and losses of a batch, found in so many parts; `sizes` are those of the batch it belongs to."""
-        gradient, losses = self._compiled(batch, sizes, schedule, scale, tf.constant(0), parts)
+        self, given: Given, batch: PackedBatch, head: tf.Tensor | None, parts: int, adversarial: bool
+    ) -> tuple[tf.Tensor, Losses]:
+        """Gradient and losses of a batch, found in so many parts.
+
+        `head` holds the sizes of the batch that this one is a shard of, where it is one.
+        """
+        arguments = (given, batch.floats, batch.labels, head, batch.layout, adversarial, parts)
+        gradient, losses = self._outer(*arguments, self._number(0, batch))
         for part in range(1, parts):
-            more, found = self._compiled(batch, sizes, schedule, scale, tf.constant(part), parts)
+            more, found = self._outer(*arguments, self._number(part, batch))
             gradient += more
             losses = {name: losses[name] + found[name] for name in losses}
         return gradient, losses
 
-    def _find(
-        self, whole: AnyBatch, sizes: Sizes, schedule: Schedule, scale: tf.Tensor, part: tf.Tensor, parts: int
-    ) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
+    def _number(self, part: int, batch: PackedBatch) -> tf.Tensor:
+        """A number on the batch's device, made once."""
+        key = batch.floats.backing_device, part
+        if key not in self._numbers:
+            with tf.device(key[0]):
+                self._numbers[key] = tf.identity(tf.constant(part, tf.int64))
+        return self._numbers[key]
+
+    def _slice_and_find(
+        self,
+        given: Given,
+        floats: tf.Tensor,
+        labels: tf.Tensor,
+        head: tf.Tensor | None,
+        layout: Layout,
+        adversarial: bool,
+        parts: int,
+        part: tf.Tensor,
+    ) -> tuple[tf.Tensor, Losses]:
+        if parts > 1:
+            head = labels[:, :HEAD] if head is None else head
+            rows = floats.shape[0] // parts
+            first = tf.cast(part, tf.int32) * rows
+            floats, labels = (tf.slice(x, [first, 0], [rows, x.shape[1]]) for x in (floats, labels))
+        slices = self._parameters.slices(given.weights)
+        return self._inner(slices, given.buffers, given.taken, given.scale, floats, labels, head, layout, adversarial)
+
+    def find(
+        self,
+        slices: list[tf.Tensor],
+        buffers: list[tf.Tensor],
+        taken: tf.Tensor,
+        scale: tf.Tensor,
+        floats: tf.Tensor,
+        labels: tf.Tensor,
+        head: tf.Tensor | None,
+        layout: Layout,
+        adversarial: bool,
+    ) -> tuple[tf.Tensor, Losses]:
+        """All that XLA compiles, as a function of tensors alone."""
         self.traces += 1  # runs while tracing only
         model = self._model
-        batch = _take_rows(whole, part, parts)
-        learning = {id(v) for v, learns in zip(model.trainable_variables, self._learns, strict=True) if learns}
+        batch = layout.unpack(floats, labels)
+        sizes = sizes_of(batch) if head is None else read_sizes(head)
+        learning = [tensor for tensor, learns in zip(slices, self._learns, strict=True) if learns]
+        kept = list(zip(model.remembered().values(), buffers, strict=True))
         with tf.GradientTape(watch_accessed_variables=False, persistent=True) as tape:
-            tape.watch([v.value for v in model.trainable_variables if id(v) in learning])
-            found = self._objective(model, batch, sizes, schedule)
-            goals = [(goal.loss * scale, [v for v in goal.weights if id(v) in learning]) for goal in found.goals]
+            tape.watch(learning)
+            with self._parameters.scope(slices, kept):
+                found = self._objective(model, batch, sizes, adversarial or self._guidance(taken))
+            goals = [(goal.loss * scale, {id(v) for v in goal.weights}) for goal in found.goals]
+        variables = model.named_weights().values()
         gradients: dict[int, tf.Tensor] = {}
-        for loss, weights in goals:
-            gradients.update(zip(map(id, weights), tape.gradient(loss, weights), strict=True))
-        flat = _flatten([gradients.get(id(v), tf.zeros(v.shape)) for v in model.trainable_variables])
+        for loss, moved in goals:
+            places = [n for n, v in enumerate(variables) if id(v) in moved and self._learns[n]]
+            gradients.update(zip(places, tape.gradient(loss, [slices[n] for n in places]), strict=True))
+        flat = self._parameters.flatten(
+            gradients[n] if n in gradients else tf.zeros(tensor.shape) for n, tensor in enumerate(slices)
+        )
         frames = tf.reduce_sum(tf.cast(batch.mel_lengths, tf.float32) * batch.weights)
         return flat, {**found.losses, "frames": frames}
+
+
+class EvaluateStep:
+    """Losses and outputs of a batch with the averaged weights, without changing anything."""
+
+    def __init__(self, step: TrainStep):
+        self._step, self._objective = step, objective_for(step.model, step.config)
+        self._compiled = tf.function(self._evaluate, autograph=False)
+
+    def __call__(self, batch: PackedBatch) -> tuple[Losses, Any]:
+        return self._compiled(self._step.average.read_value(), batch.floats, batch.labels, batch.layout)
+
+    def _evaluate(self, average: tf.Tensor, floats: tf.Tensor, labels: tf.Tensor, layout: Layout) -> tuple[Losses, Any]:
+        batch, parameters = layout.unpack(floats, labels), self._step.parameters
+        with parameters.scope(parameters.slices(average)):
+            found = self._objective(self._step.model, batch, sizes_of(batch), tf.zeros([]))
+        return found.losses, found.output
 
 
 def load_vocoder(vocoder: Any, arrays: dict[str, np.ndarray]) -> None:
@@ -229,13 +377,13 @@ def load_vocoder(vocoder: Any, arrays: dict[str, np.ndarray]) -> None:
 
 def load_average(model: Any, arrays: dict[str, np.ndarray]) -> None:
     """Gives a model the averaged weights of a checkpoint, for speaking."""
-    for variable, part in zip(model.trainable_variables, _cut(arrays, model, {}), strict=True):
+    parts = cut_average(arrays, [tuple(v.shape) for v in model.trainable_variables])
+    for variable, part in zip(model.trainable_variables, parts, strict=True):
         variable.assign(part)
 
 
-def _cut(arrays: dict[str, np.ndarray], model: Any, other: dict[int, tuple[int, ...]]) -> list[np.ndarray]:
-    """The averaged weights of a checkpoint in the shapes of a model's weights, or in `other` shapes where named."""
-    shapes = [other.get(id(v), tuple(v.shape)) for v in model.trainable_variables]
+def cut_average(arrays: dict[str, np.ndarray], shapes: Sequence[tuple[int, ...]]) -> list[np.ndarray]:
+    """The averaged weights of a checkpoint, in these shapes."""
     sizes = [math.prod(shape) for shape in shapes]
     flat = arrays.get("average", np.zeros(0)).astype(np.float32)
     if flat.size != sum(sizes):
@@ -246,13 +394,23 @@ def _cut(arrays: dict[str, np.ndarray], model: Any, other: dict[int, tuple[int, 
     return [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
 
 
-def _choose_learning(model: Trainable, patterns: str) -> list[bool]:
+def _with_present_names(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Arrays whose moments have the names of Keras' optimizer, which checkpoints once had, under those of today."""
+    if "optimizer/2" not in arrays:
+        return arrays
+    return {**arrays, "momentum": arrays["optimizer/2"], "velocity": arrays["optimizer/3"]}
+
+
+def _variable(value: tf.Tensor, name: str) -> tf.Variable:
+    return tf.Variable(value, trainable=False, name=name)
+
+
+def _choose_learning(names: Sequence[str], patterns: str) -> list[bool]:
     """For each weight whether it learns; patterns are separated by commas and match names like `text/embed/embeddings`.
 
     Raises:
         UsageError: a pattern matches nothing.
     """
-    names = list(model.named_weights())
     frozen: set[str] = set()
     for pattern in (part.strip() for part in patterns.split(",") if part.strip()):
         matched = {name for name in names if fnmatchcase(name, pattern) or fnmatchcase(name, f"{pattern}/*")}
@@ -263,49 +421,3 @@ def _choose_learning(model: Trainable, patterns: str) -> list[bool]:
     if len(frozen) == len(names):
         raise UsageError(f"--freeze {patterns}: nothing is left to learn")
     return [name not in frozen for name in names]
-
-
-def _take_rows(batch: AnyBatch, part: tf.Tensor, parts: int) -> AnyBatch:
-    """One of so many equal parts of a batch."""
-    if parts == 1:
-        return batch
-    rows = batch.weights.shape[0] // parts
-
-    def take(x: tf.Tensor) -> tf.Tensor:
-        taken = tf.slice(x, [part * rows] + [0] * (len(x.shape) - 1), [rows, *x.shape[1:]])
-        return tf.ensure_shape(taken, [rows, *x.shape[1:]])
-
-    return type(batch)(*[take(x) for x in batch])
-
-
-def _flatten(tensors: Sequence[tf.Tensor]) -> tf.Tensor:
-    return tf.concat([tf.reshape(t, [-1]) for t in tensors], axis=0)
-
-
-def spread(flat: tf.Tensor, variables: Sequence[tf.Variable]) -> None:
-    """Writes a flat vector back into the variables that `_flatten` would read in the same order."""
-    parts = tf.split(flat, [math.prod(v.shape) for v in variables])
-    for variable, part in zip(variables, parts, strict=True):
-        variable.assign(tf.reshape(part, variable.shape))
-
-
-def _spread_flags(flags: Sequence[bool], model: Trainable) -> tf.Tensor:
-    """One flag for each weight of each variable, bool [weights]."""
-    return tf.concat(
-        [tf.fill([math.prod(v.shape)], f) for f, v in zip(flags, model.trainable_variables, strict=True)], 0
-    )
-
-
-class EvaluateStep:
-    """Losses and outputs of a batch without changing anything."""
-
-    def __init__(self, model: Trainable, config: TrainingConfig):
-        self.model, self._objective = model, objective_for(model, config)
-        self._compiled = tf.function(self._step, autograph=False)
-
-    def __call__(self, batch: AnyBatch, schedule: Schedule) -> tuple[dict[str, tf.Tensor], Any]:
-        return self._compiled(batch, schedule)
-
-    def _step(self, batch: AnyBatch, schedule: Schedule) -> tuple[dict[str, tf.Tensor], Any]:
-        found = self._objective(self.model, batch, sizes_of(batch), schedule)
-        return found.losses, found.output

@@ -10,13 +10,13 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 import numpy as np
 import tensorflow as tf
 
 from myxtts.audio.mel import log_mel, reference_mel
-from myxtts.batch import Batch, Fed, WaveBatch
+from myxtts.batch import PackedBatch, StepInput
 from myxtts.config.config import XTTSConfig
 from myxtts.config.load import differences
 from myxtts.data.dataset import HostDataset
@@ -31,11 +31,9 @@ from myxtts.pipeline.feed import join
 from myxtts.pipeline.stage import naming_stage
 from myxtts.training.flat_start import FlatStart
 from myxtts.training.metrics import Pictures
-from myxtts.training.objective import Schedule
 from myxtts.training.packaged import find_vocoder, read_vocoder
 from myxtts.training.sampler import Speaker
 from myxtts.training.sets import sample_places
-from myxtts.training.state import RunState
 from myxtts.training.step import load_average, load_vocoder
 
 # The sections of the configuration that decide the shapes of each target's weights, and what in them does not.
@@ -54,15 +52,18 @@ class Target(Protocol):
     def make_featurizer(self) -> Featurizer:
         """What prepares its batches."""
 
-    def schedule(self, state: RunState) -> Schedule:
-        """What its objective wants at this step."""
-
     def begin(
-        self, model: Any, feed: Iterator[Fed], dataset: HostDataset, device: str, stop: threading.Event
-    ) -> Iterator[Fed]:
+        self,
+        model: Any,
+        feed: Iterator[StepInput],
+        dataset: HostDataset,
+        device: str,
+        stop: threading.Event,
+        turn: AbstractContextManager,
+    ) -> Iterator[StepInput]:
         """Looks at the first batches of a new run before they are trained on; gives all of them."""
 
-    def draw(self, batch: Any, output: Any) -> Pictures:
+    def draw(self, packed: PackedBatch, output: Any) -> Pictures:
         """The first clip of a batch as it is and as the model makes it."""
 
     def make_speaker(
@@ -76,25 +77,25 @@ class SpeechTarget:
 
     loss_tells_best = True
 
-    def __init__(self, config: XTTSConfig, symbols: int):
-        self._config, self._symbols = config, symbols
+    def __init__(self, config: XTTSConfig, symbols: int, card: bool):
+        self._config, self._symbols, self._card = config, symbols, card
 
     def make_model(self) -> XTTS:
         config = self._config
-        return XTTS(config.model, self._symbols, config.audio.n_mels, config.training.mixed_precision)
+        return XTTS(config.model, self._symbols, config.audio.n_mels, config.training.mixed_precision, self._card)
 
     def make_featurizer(self) -> Featurizer:
         return Featurizer(self._config)
 
-    def schedule(self, state: RunState) -> Schedule:
-        """How much the averages of the flat start decide the alignment."""
-        steps = self._config.training.guide_steps
-        share = 0.0 if state.knows_alignment or not steps else max(0.0, 1.0 - state.step / steps)
-        return tf.constant(share, tf.float32)
-
     def begin(
-        self, model: XTTS, feed: Iterator[Fed], dataset: HostDataset, device: str, stop: threading.Event
-    ) -> Iterator[Fed]:
+        self,
+        model: XTTS,
+        feed: Iterator[StepInput],
+        dataset: HostDataset,
+        device: str,
+        stop: threading.Event,
+        turn: AbstractContextManager,
+    ) -> Iterator[StepInput]:
         """Sweeps over the first batches to set up the alignment guide."""
         config = self._config.training
         if not config.flat_start_sweeps or not config.guide_steps:
@@ -106,13 +107,14 @@ class SpeechTarget:
             if stop.is_set():
                 return iter(())
             names = functools.partial(dataset.names, number)
-            with naming_stage("flat start", number, names), tf.device(device):
-                flat_start.add(cast(Batch, join(batch, device)), first=sweep == 0)
+            with naming_stage("flat start", number, names), turn, tf.device(device):
+                flat_start.add(join(batch, device), first=sweep == 0)
                 if number == len(first) - 1:
                     flat_start.finish_sweep()
         return itertools.chain(first, feed)
 
-    def draw(self, batch: Batch, output: XTTSOutput) -> Pictures:
+    def draw(self, packed: PackedBatch, output: XTTSOutput) -> Pictures:
+        batch = packed.unpack()
         step, frames, tokens = self._config.model.frames_per_step, int(batch.mel_lengths[0]), int(batch.text_lengths[0])
         spoken = unstack_frames(output.mel, step)[0, :frames].numpy()
         return Pictures(batch.mel[0, :frames].numpy(), spoken, output.path[0, :tokens, : frames // step].numpy())
@@ -145,26 +147,28 @@ class VocoderTarget:
 
     loss_tells_best = False  # critics prefer what is sharper than the mean, which costs some of the spectral loss
 
-    def __init__(self, config: XTTSConfig):
-        self._config = config
+    def __init__(self, config: XTTSConfig, card: bool):
+        self._config, self._card = config, card
 
     def make_model(self) -> JudgedVocoder:
-        return JudgedVocoder(self._config.vocoder, self._config.audio)
+        return JudgedVocoder(self._config.vocoder, self._config.audio, self._card)
 
     def make_featurizer(self) -> Featurizer:
         return WaveFeaturizer(self._config)
 
-    def schedule(self, state: RunState) -> Schedule:
-        """Whether the critics are asked."""
-        return state.step >= self._config.training.critics_after
-
     def begin(
-        self, model: JudgedVocoder, feed: Iterator[Fed], dataset: HostDataset, device: str, stop: threading.Event
-    ) -> Iterator[Fed]:
+        self,
+        model: JudgedVocoder,
+        feed: Iterator[StepInput],
+        dataset: HostDataset,
+        device: str,
+        stop: threading.Event,
+        turn: AbstractContextManager,
+    ) -> Iterator[StepInput]:
         return feed
 
-    def draw(self, batch: WaveBatch, output: tf.Tensor) -> Pictures:
-        return Pictures(batch.mel[0].numpy(), log_mel(output[:1], self._config.audio)[0].numpy(), None)
+    def draw(self, packed: PackedBatch, output: tf.Tensor) -> Pictures:
+        return Pictures(packed.unpack().mel[0].numpy(), log_mel(output[:1], self._config.audio)[0].numpy(), None)
 
     def make_speaker(
         self, dataset: HostDataset, voices: dict[str, np.ndarray], device: str, turn: AbstractContextManager, count: int
@@ -198,9 +202,10 @@ def _loader(give: Callable, model: Any, device: str, turn: AbstractContextManage
     return load
 
 
-def make_target(config: XTTSConfig, symbols: int) -> Target:
-    """What `training.target` names."""
-    return VocoderTarget(config) if config.training.target == "vocoder" else SpeechTarget(config, symbols)
+def make_target(config: XTTSConfig, symbols: int, card: bool = False) -> Target:
+    """What `training.target` names, in the form that a card or the CPU is quick at."""
+    vocoder = config.training.target == "vocoder"
+    return VocoderTarget(config, card) if vocoder else SpeechTarget(config, symbols, card)
 
 
 def refuse_other_model(config: XTTSConfig, saved: XTTSConfig, path: Path | None) -> None:

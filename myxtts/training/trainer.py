@@ -16,7 +16,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from myxtts.batch import Fed
+from myxtts.batch import StepInput
 from myxtts.config.config import XTTSConfig
 from myxtts.data.cache import learn_tokenizer, prepare, require_clips
 from myxtts.data.dataset import HostDataset
@@ -31,11 +31,12 @@ from myxtts.training.checkpoint import Checkpoint, find_checkpoint, locked_run, 
 from myxtts.training.logbook import Logbook
 from myxtts.training.memory import explaining_memory, make_room
 from myxtts.training.metrics import Event, Examined, Metrics, Notice, Primed, Resized, Sample, Summary
-from myxtts.training.optimizer import learning_rate
 from myxtts.training.pace import Pace
 from myxtts.training.parallel import ParallelStep
+from myxtts.training.run_ahead import RunAhead
 from myxtts.training.sampler import Examiner, Sampler
 from myxtts.training.saver import Saver
+from myxtts.training.schedule import Schedule
 from myxtts.training.sets import EXAMINED, SAMPLES, collect_voices, go_without_validation, make_sets
 from myxtts.training.state import RunState
 from myxtts.training.step import EvaluateStep, TrainStep
@@ -65,7 +66,7 @@ class XTTSTrainer:
         reset_optimizer: bool = False,
     ):
         self.config = config
-        plan = plan_devices(config.data)
+        plan = plan_devices(config.data, config.training.xla)
         self.devices = plan.with_model_on(model_device) if model_device else plan
         resume_checkpoint = Path(resume_checkpoint) if resume_checkpoint else None
         if config.training.mixed_precision == "float16" and not self.devices.trains_on_gpu:
@@ -90,20 +91,22 @@ class XTTSTrainer:
             raise UsageError(f"{error}; to teach it, start a new run with --init-from {resume_checkpoint}") from None
         self._notices = [] if self.val_set else go_without_validation(config, len(self.train_set.clips))
         self.voices = collect_voices(self.train_set)
-        self.target = make_target(config, len(self.tokenizer.symbols))
+        self.target = make_target(config, len(self.tokenizer.symbols), self.devices.trains_on_gpu)
         self.featurizer = self.target.make_featurizer()
-        # Feed, sample audio and perhaps training share the data device; on a GPU, threads take turns to give it work.
-        shared = self.devices.two_devices and not self.devices.virtual
-        self._turn: AbstractContextManager = threading.RLock() if shared else nullcontext()
+        # Feed, sample audio and, with one card, training share the data device: threads take turns to give a card work.
+        self._turn: AbstractContextManager = threading.RLock() if self.devices.trains_on_gpu else nullcontext()
+        self._training_turn = nullcontext() if self.devices.two_devices else self._turn
         with tf.device(self.devices.model_device):
+            self._given_model = model
             self.model = model or self.target.make_model()
             self.model.create_variables()
-            self.step = TrainStep(self.model, config.training)
-            if self.devices.both_train:
-                make = self.target.make_model
-                self.step = ParallelStep(self.model, config.training, make, self.devices, self._turn)
+            self.step = (
+                ParallelStep(self.model, config.training, self.devices, self._turn)
+                if self.devices.both_train
+                else TrainStep(self.model, config.training, self.devices.compiled)
+            )
         require_on(self.devices.model_device, self.step.variables(), "the model")
-        self.evaluate = EvaluateStep(self.model, config.training)
+        self.evaluate = EvaluateStep(self.step)
         self.state = RunState(parts=self.step.parts)
         self.bad_steps = BadSteps(config.training.max_bad_steps)
         if saved and resume_checkpoint:
@@ -112,10 +115,16 @@ class XTTSTrainer:
             self._refuse_deaf_symbols(len(saved.tokenizer.symbols))
             self.step.begin_from(saved.arrays, len(saved.tokenizer.symbols))
             self.state.knows_alignment = len(saved.tokenizer.symbols) == len(self.tokenizer.symbols)
+        self.step.schedule = Schedule(
+            config.training,
+            guided=not self.state.knows_alignment,
+            batches=config.training.epochs * self.train_set.batches_per_epoch,
+            ahead=self.state.batches - self.state.step,
+        )
 
     def _go_on(self, saved: Checkpoint, reset_optimizer: bool) -> None:
         """Takes the state of a checkpoint; where the order of the clips is another now, the epoch starts anew."""
-        self.step.restore(saved.arrays, optimizer=not reset_optimizer)
+        self.step.restore(saved.arrays, saved.state.step, optimizer=not reset_optimizer)
         self.state = state = saved.state
         self.bad_steps = BadSteps(self.config.training.max_bad_steps, state.skipped, state.bad_row)
         if self.bad_steps.too_many:  # that ended the run; it gets another chance
@@ -178,6 +187,7 @@ class XTTSTrainer:
             turn=self._turn,
             stop=stop,
             purpose=purpose,
+            save_memory=self._notices.append if self.config.training.auto_batch else None,
         )
 
     def train(
@@ -204,6 +214,7 @@ class XTTSTrainer:
             self._feed(
                 self.train_set, clock, self.state.batches, config.epochs, note=logbook.record_event, stop=stop
             ) as feed,
+            RunAhead() as ahead,
             ExitStack() as stack,
         ):
             logbook.record_run(self.state.step, self._about())
@@ -227,8 +238,10 @@ class XTTSTrainer:
                 if not self.state.owes_validation:
                     saver.save(self._checkpoint(pace))
             for batch in () if self._why_complete() else self._first_looked_at(iter(feed), stop):
-                rate = learning_rate(config, self.state.step, self.progress(pace.seconds))
-                results = self.take_step(batch, rate)
+                if config.max_minutes:
+                    self.step.note_elapsed(pace.seconds / (60 * config.max_minutes))
+                results = self.take_step(batch)
+                ahead.add(results["loss"])
                 self.state.step += 1
                 self.state.batches += 1
                 pace.add(batch.mel_shape, results)
@@ -236,7 +249,7 @@ class XTTSTrainer:
                 complete = self.progress(pace.seconds) >= 1.0
                 last = complete or stop.is_set()
                 if self.state.step % config.log_every == 0 or last:
-                    logbook.record(self._metrics(pace, rate, feed.ready / feed.slots))
+                    logbook.record(self._metrics(pace, feed.ready / feed.slots))
                     complete = complete or self.bad_steps.too_many
                 improved = False
                 if self.val_set and (self.state.step % config.val_every == 0 or complete):
@@ -247,13 +260,16 @@ class XTTSTrainer:
                     saver.save(self._checkpoint(pace))
                 for every, sampler in samplers:
                     if self.state.step % every == 0:
-                        sampler.begin(self.state.step, self.step.average)
+                        sampler.begin(self.state.step, self.step.averaged_weights())
                 self._tell(logbook, [*aside.take_reports(), *speaking.take_reports()])
                 if report.is_set():
                     report.clear()
                     logbook.record_event(self._summary(pace))
                 if last:
                     break
+        if self._given_model is not None:  # who gave a model wants it trained
+            with tf.device(self.devices.model_device):
+                self.step.give_back()
         if self.bad_steps.too_many:
             raise self.bad_steps.dump(run, self.train_set.names)
         return self._summary(pace)
@@ -289,14 +305,15 @@ class XTTSTrainer:
         self._tell(logbook, [event for aside in asides for event in aside.finish()])
         saver.require_saved()
 
-    def take_step(self, batch: Fed, rate: float) -> dict[str, tf.Tensor]:
+    def take_step(self, batch: StepInput) -> dict[str, tf.Tensor]:
         """One optimizer step; where memory runs out and `auto_batch` allows it, in smaller parts."""
-        schedule = self.target.schedule(self.state)
+        adversarial = self.step.schedule.adversarial(self.state.step)
         names = functools.partial(self.train_set.names, self.state.batches)
         while True:
             try:
-                with naming_stage("train", self.state.batches, names), tf.device(self.devices.model_device):
-                    return self.step(batch, tf.constant(rate, tf.float32), schedule)
+                device = tf.device(self.devices.model_device)
+                with naming_stage("train", self.state.batches, names), self._training_turn, device:
+                    return self.step(batch, adversarial)
             except StageError as error:
                 if not error.out_of_memory:
                     raise
@@ -316,7 +333,7 @@ class XTTSTrainer:
             elif isinstance(event, Notice):
                 logbook.record_event(event)
 
-    def _metrics(self, pace: Pace, rate: float, buffer_fill: float) -> Metrics:
+    def _metrics(self, pace: Pace, buffer_fill: float) -> Metrics:
         measured, flags = pace.close_window()
         self.bad_steps.add(self.state.batches - len(flags["bad"]), flags["skipped"], flags["bad"])
         progress = self.progress(pace.seconds)
@@ -324,7 +341,6 @@ class XTTSTrainer:
             step=self.state.step,
             epoch=self.state.batches // self.train_set.batches_per_epoch,
             seconds=pace.seconds,
-            learning_rate=rate,
             buffer_fill=buffer_fill,
             progress=min(1.0, progress),
             seconds_left=pace.seconds * max(0.0, 1 - progress) / max(progress, 1e-6),
@@ -363,24 +379,21 @@ class XTTSTrainer:
             shares.append(seconds / (60 * config.max_minutes))
         return max(shares)
 
-    def _first_looked_at(self, feed: Iterator[Fed], stop: threading.Event) -> Iterator[Fed]:
+    def _first_looked_at(self, feed: Iterator[StepInput], stop: threading.Event) -> Iterator[StepInput]:
         """All batches; those of a new run are first looked at as the target wants it."""
         if self.state.step or self.state.knows_alignment:
             return feed
-        return self.target.begin(self.model, feed, self.train_set, self.devices.model_device, stop)
+        return self.target.begin(self.model, feed, self.train_set, self.devices.model_device, stop, self._training_turn)
 
     # Looking and saving
 
     def _validate(self, logbook: Logbook, stop: threading.Event) -> bool:
         """Losses of the averaged weights on the held-out clips; True when they are the best so far."""
         assert self.val_set is not None
-        with (
-            self.step.averaged(),
-            self._feed(self.val_set, StageClock(), epochs=1, shuffle=False, stop=stop, purpose="validation") as feed,
-        ):
+        with self._feed(self.val_set, StageClock(), epochs=1, shuffle=False, stop=stop, purpose="validation") as feed:
             names = functools.partial(self.val_set.names, shuffle=False)
             device, draw = self.devices.model_device, self.target.draw
-            found = validate(self.state.step, feed, self.evaluate, draw, device, names, stop)
+            found = validate(self.state.step, feed, self.evaluate, draw, device, names, stop, self._training_turn)
         self.state.owes_validation = found is None
         if found is None:
             return False

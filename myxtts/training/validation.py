@@ -7,12 +7,14 @@ Out: a `Validation`, or None when it was cut short: half of the clips say nothin
 import functools
 import threading
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
-from myxtts.batch import AnyBatch
+from myxtts.batch import StepInput, read_sizes
+from myxtts.pipeline.feed import join
 from myxtts.pipeline.stage import naming_stage
 from myxtts.training.metrics import Pictures, Validation
 from myxtts.training.step import EvaluateStep
@@ -20,12 +22,13 @@ from myxtts.training.step import EvaluateStep
 
 def validate(
     step: int,
-    feed: Iterable[AnyBatch],
+    feed: Iterable[StepInput],
     evaluate: EvaluateStep,
     draw: Callable[[Any, Any], Pictures],
     device: str,
     names: Callable[[int], list[str]],
     stop: threading.Event,
+    turn: AbstractContextManager,
 ) -> Validation | None:
     """Averages the losses over the clips, and keeps the first one to look at.
 
@@ -37,13 +40,15 @@ def validate(
         device: where the model lives.
         names: the clips of a batch.
         stop: has ended the feed early when it is set.
+        turn: held while the device is given work, where the feed gives it work too.
     """
     results, weights, first = [], [], None
-    for number, batch in enumerate(feed):
-        with naming_stage("validation", number, functools.partial(names, number)), tf.device(device):
-            losses, output = evaluate(batch, tf.constant(0.0))
+    for number, given in enumerate(feed):
+        batch = join(given, device)
+        with naming_stage("validation", number, functools.partial(names, number)), turn, tf.device(device):
+            losses, output = evaluate(batch)
         results.append({name: float(value) for name, value in losses.items()})  # host sync
-        weights.append(float(tf.reduce_sum(batch.weights)))
+        weights.append(float(tf.reduce_sum(read_sizes(batch.labels).weights)))
         first = first or (batch, output)
     if first is None or stop.is_set():
         return None

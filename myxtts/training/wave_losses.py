@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import tensorflow as tf
 
 from myxtts.audio.mel import log_mel, smooth_magnitudes
-from myxtts.audio.pitch import OCTAVES, STEP
+from myxtts.audio.pitch import BYTE_PITCHES, OCTAVES, STEP
 from myxtts.batch import WaveBatch
 from myxtts.config.config import LONGEST_WINDOW, AudioConfig
 from myxtts.models.critics import Opinion
@@ -38,7 +38,7 @@ def reconstruction_losses(
     `scores` are those of `PitchReader`; `share` [B] is each clip's part of the mean.
     """
     voiced = tf.cast(batch.pitch > 0, tf.float32)
-    heard = tf.math.log(tf.maximum(batch.pitch, 1.0))[..., None] / math.log(2.0)
+    heard = tf.math.log(tf.maximum(tf.gather(BYTE_PITCHES, batch.pitch), 1.0))[..., None] / math.log(2.0)
     wanted = tf.nn.softmax(-0.5 * ((OCTAVES - heard) / STEP) ** 2)  # a little wider than the grid's step
     surprise = tf.nn.softmax_cross_entropy_with_logits(wanted, scores) * voiced
     surprise = tf.reduce_sum(surprise, 1) / tf.maximum(tf.reduce_sum(voiced, 1), 1.0)

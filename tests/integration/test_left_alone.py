@@ -72,10 +72,10 @@ def run_out_of_memory(trainer: XTTSTrainer, monkeypatch) -> None:
     """A stand-in for a card on which more than two clips at once do not fit."""
     find = trainer.step.find_gradient
 
-    def tight(batch, guidance):
-        if batch.weights.shape[0] // trainer.step.parts > 2:
+    def tight(batch, adversarial):
+        if batch.rows // trainer.step.parts > 2:
             raise tf.errors.ResourceExhaustedError(None, None, "OOM when allocating tensor")
-        return find(batch, guidance)
+        return find(batch, adversarial)
 
     monkeypatch.setattr(trainer.step, "find_gradient", tight)
 
@@ -117,10 +117,10 @@ def test_any_error_saves_what_was_learned(make_trainer, monkeypatch):
     trainer = make_trainer(max_steps=20, save_every=100)
     take = trainer.take_step
 
-    def fail(batch, rate):
+    def fail(batch):
         if trainer.state.step == 7:
             raise ValueError("something nobody thought of")
-        return take(batch, rate)
+        return take(batch)
 
     monkeypatch.setattr(trainer, "take_step", fail)
     with pytest.raises(ValueError, match="nobody thought of"):

@@ -6,12 +6,12 @@ import time
 from pathlib import Path
 
 import pytest
+import tensorflow as tf
 
 from myxtts.cli.parser import make_parser
 from myxtts.cli.train import _configure
 from myxtts.errors import RunError
 from myxtts.pipeline.clock import StageClock
-from myxtts.training.optimizer import learning_rate
 from myxtts.training.trainer import XTTSTrainer
 from tests.synthetic import make_hums
 
@@ -126,7 +126,7 @@ def test_data_flags(make, hums, tmp_path, monkeypatch):
 
 def test_shape_flags(make):
     def frames(trainer: XTTSTrainer) -> set[int]:
-        return {batch.waves.shape[1] for batch in trainer.train_set.batches(epochs=1)}
+        return {batch.audio.shape[1] for batch in trainer.train_set.batches(epochs=1)}
 
     shapes = len(make().train_set.buckets)
     assert len(frames(make("--enable-static-shapes"))) == shapes < len(frames(make("--disable-static-shapes")))
@@ -143,14 +143,21 @@ def test_device_flags(make):
         assert trainer._feed(trainer.train_set, StageClock()).slots == slots
 
 
+def rate(trainer: XTTSTrainer) -> float:
+    """The learning rate of step 500."""
+    return float(trainer.step.schedule.rate(tf.constant(500, tf.int64), tf.constant(0.0)))
+
+
 def test_model_and_optimisation_flags(make):
     tiny, small = make(), make("--model-size", "small")
-    assert small.model.count_params() > tiny.model.count_params()
-    assert learning_rate(make("--lr", 1e-4).config.training, 500, 0.0) < learning_rate(tiny.config.training, 500, 0.0)
+    assert small.step.parameters.count > tiny.step.parameters.count
+    assert rate(make("--lr", 1e-4)) < rate(tiny)
     seeded = make("--seed", 7)
     assert seeded.step.arrays()["weights"].std() != tiny.step.arrays()["weights"].std()
     assert seeded.train_set.names(0) != tiny.train_set.names(0) or seeded.train_set.names(1) != tiny.train_set.names(1)
-    assert make("--xla").step._gradient._compiled._jit_compile and not tiny.step._gradient._compiled._jit_compile
+    assert not tiny.devices.compiled and not make("--xla", "off").devices.compiled  # auto: not on a CPU
+    compiled = make("--xla", "on")
+    assert compiled.devices.compiled and compiled.step.gradient._inner._jit_compile
 
 
 def test_limits(make):

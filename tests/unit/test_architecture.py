@@ -6,7 +6,7 @@ from pathlib import Path
 import myxtts
 
 ROOMS = [
-    "errors", "files", "voice", "config", "devices", "batch", "text", "audio", "scoring", "data", "pipeline",
+    "errors", "files", "voice", "config", "cards", "devices", "batch", "text", "audio", "scoring", "data", "pipeline",
     "models", "training", "inference", "diagnostics", "demo", "utils", "cli", "__main__",
 ]  # fmt: skip
 

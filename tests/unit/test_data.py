@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import soundfile
 
+from myxtts.batch import HEAD
 from myxtts.config.load import build
 from myxtts.data.buckets import Plan, fit_buckets, make_buckets, padding_share, plan_epoch, sample_plan
 from myxtts.data.cache import learn_tokenizer, prepare, require_clips
@@ -140,10 +141,11 @@ def test_an_epoch_yields_every_clip_once(corpus, tmp_path, batch_size, buckets):
     seen = Counter()
     shapes = set()
     for raw in dataset.batches(epochs=1):
-        shapes.add((raw.waves.shape[1], raw.tokens.shape[1]))
+        shapes.add((raw.audio.shape[1], raw.labels.shape[1]))
+        speech = raw.audio.shape[1] - config.model.reference_frames * config.audio.hop_samples
         for row in range(batch_size):
-            if float(raw.weights[row]):
-                seen[bytes(raw.waves[row, : int(raw.wave_lengths[row])].numpy())] += 1
+            if int(raw.labels[row, 3]):
+                seen[bytes(raw.audio[row, :speech].numpy()).rstrip(b"\0")] += 1
     assert len(seen) == len(pack) and set(seen.values()) == {1}
     assert len(shapes) == len(dataset.buckets) <= buckets
 
@@ -176,8 +178,8 @@ def test_starting_in_the_middle_continues_the_same_order(corpus, tmp_path):
     config = config_for(tmp_path, **{"data.batch_size": 4})
     pack = prepare(corpus, config)
     dataset = HostDataset(pack, learn_tokenizer([pack], config), config)
-    whole = [raw.tokens.numpy().tolist() for raw in dataset.batches(epochs=2)]
-    rest = [raw.tokens.numpy().tolist() for raw in dataset.batches(start=7, epochs=2)]
+    whole = [raw.labels.numpy().tolist() for raw in dataset.batches(epochs=2)]
+    rest = [raw.labels.numpy().tolist() for raw in dataset.batches(start=7, epochs=2)]
     assert whole[7:] == rest
 
 
@@ -188,7 +190,7 @@ def test_a_model_that_lacks_a_sound_gets_its_stand_ins(corpus, tmp_path):
     tokenizer = Tokenizer.learn([known], "phonemes", ["en"])
     dataset = HostDataset(pack, tokenizer, config)
     seen = {
-        tuple(raw.tokens[row, : int(raw.text_lengths[row])].numpy().tolist())
+        tuple(raw.labels[row, HEAD : HEAD + int(raw.labels[row, 0])].numpy().tolist())
         for raw in dataset.batches(epochs=1)
         for row in range(8)
     }
@@ -202,7 +204,7 @@ def test_workers_and_buffer_change_no_batch(corpus, tmp_path, flag):
         config = config_for(tmp_path, **{"data.batch_size": 4, **values})
         pack = prepare(corpus, config)
         dataset = HostDataset(pack, learn_tokenizer([pack], config), config)
-        return [raw.tokens.numpy().tolist() for raw in dataset.batches(epochs=2)]
+        return [raw.labels.numpy().tolist() for raw in dataset.batches(epochs=2)]
 
     assert tokens(flag) == tokens({})
 
@@ -213,7 +215,7 @@ def test_padding_to_the_longest_clip_uses_less_room(corpus, tmp_path):
         config = config_for(tmp_path, **{"data.batch_size": 4, "data.static_shapes": static, "data.buckets": 1})
         pack = prepare(corpus, config)
         dataset = HostDataset(pack, learn_tokenizer([pack], config), config)
-        sizes.append(sum(int(np.prod(raw.waves.shape)) for raw in dataset.batches(epochs=1)))
+        sizes.append(sum(int(np.prod(raw.audio.shape)) for raw in dataset.batches(epochs=1)))
     assert sizes[1] < sizes[0]
 
 
@@ -272,7 +274,7 @@ def test_a_sampled_dataset_gives_the_same_batches_again_and_again(corpus, tmp_pa
     config = config_for(tmp_path, **{"data.batch_size": 2})
     pack = prepare(corpus, config)
     few = HostDataset(pack, learn_tokenizer([pack], config), config).sample(3)
-    batches = [batch.tokens.numpy().tolist() for batch in few.batches().take(6)]
+    batches = [batch.labels[:, HEAD:].numpy().tolist() for batch in few.batches().take(6)]
     assert few.batches_per_epoch == 3 and batches[:3] == batches[3:] and few.names(1) == few.names(4)
 
 

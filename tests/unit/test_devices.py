@@ -9,35 +9,66 @@ from types import SimpleNamespace
 
 import pytest
 
+from myxtts.cards import Card, FoundCards, choose_one, choose_two, default_limit_mb
 from myxtts.config.config import DataConfig
-from myxtts.devices import FoundGpus, _set_memory, best_device, check_request, choose_visible, plain_name
+from myxtts.devices import _set_memory, best_device, check_request, plain_name
 from myxtts.errors import UsageError
 
 UUIDS = tuple(f"GPU-{letter * 8}-0000" for letter in "abcd")
-FOUR = FoundGpus(UUIDS)
+FOUR = FoundCards(tuple(Card(uuid) for uuid in UUIDS))
 
 
 @pytest.mark.parametrize("pair", [(0, 1), (1, 0), (2, 3), (3, 1)])
 def test_the_data_gpu_is_always_first(pair):
     data, model = pair
-    assert choose_visible(data, model, FOUR, None) == f"{data},{model}"
-    assert choose_visible(data, model, FOUR, "3,2,1,0") == f"{data},{model}"
-    assert choose_visible(data, model, FOUR, ",".join(UUIDS)) == f"{UUIDS[data]},{UUIDS[model]}"
+    for preset in (None, "3,2,1,0", ",".join(UUIDS)):
+        assert choose_two(data, model, FOUR, preset) == f"{UUIDS[data]},{UUIDS[model]}"
 
 
 def test_a_list_that_is_already_set_keeps_its_say():
-    assert choose_visible(3, 2, FOUR, " 2, 3 ") == "3,2"
-    assert choose_visible(2, 0, FOUR, "GPU-cccc,GPU-aaaa") == "GPU-cccc,GPU-aaaa"
-    assert choose_visible(1, 0, FOUR, "MIG-x,MIG-y") == "MIG-y,MIG-x"
+    assert choose_two(3, 2, FOUR, " 2, 3 ") == f"{UUIDS[3]},{UUIDS[2]}"
+    assert choose_two(2, 0, FOUR, "GPU-cccc,GPU-aaaa") == f"{UUIDS[2]},{UUIDS[0]}"
     with pytest.raises(UsageError, match=r"--data-gpu 0: no such GPU .*found 2, 3; type --data-gpu 2 --model-gpu 3"):
-        choose_visible(0, 1, FOUR, "2,3")
+        choose_two(0, 1, FOUR, "2,3")
+
+
+def test_one_device_sees_one_card_by_its_uuid():
+    assert choose_one(FOUR, None) == UUIDS[0]
+    assert choose_one(FOUR, "2,1") == UUIDS[2]
+    assert choose_one(FOUR, "GPU-dddd") == UUIDS[3]
+    assert choose_one(FOUR, "MIG-x,MIG-y") == "MIG-x"
+    for preset in ("", "-1", "9"):  # no card is wanted, or none that is known
+        assert choose_one(FOUR, preset) is None
+    assert choose_one(FoundCards((), "no driver"), None) is None
+
+
+def test_two_slices_of_a_card_are_refused_with_the_true_reason():
+    with pytest.raises(UsageError, match="CUDA gives a process one MIG slice only"):
+        choose_two(1, 0, FOUR, "MIG-x,MIG-y")
+
+
+def test_cards_that_tensorflow_aborts_on_are_refused_or_passed_over():
+    old, new = Card("GPU-old", "RTX 4090", 24_564, (8, 9)), Card("GPU-new", "RTX 5090", 32_607, (12, 0))
+    both = FoundCards((new, old))
+    assert choose_one(both, None) == "GPU-old"
+    with pytest.raises(UsageError, match=r"RTX 5090 has compute capability 12\.0, .*CUDA_VISIBLE_DEVICES="):
+        choose_one(both, "0")
+    with pytest.raises(UsageError, match=r"--model-gpu 0: RTX 5090 has compute capability 12\.0"):
+        choose_two(1, 0, both, None)
+
+
+def test_a_limit_leaves_what_cuda_needs():
+    cards = FoundCards((Card("a", memory_mb=12_288), Card("b", memory_mb=40_960), Card("c")))
+    assert [default_limit_mb(number, cards) for number in (0, 1)] == [10_752, 39_424]
+    with pytest.raises(UsageError, match="how much memory GPU 2 has; say it with --data-gpu-memory"):
+        default_limit_mb(2, cards)
 
 
 @pytest.mark.parametrize(
     ("found", "preset", "count"),
     [
-        (FoundGpus(()), None, 0),
-        (FoundGpus(UUIDS[:1]), None, 1),
+        (FoundCards(()), None, 0),
+        (FoundCards(FOUR.cards[:1]), None, 1),
         (FOUR, "2", 1),
         (FOUR, "", 0),
         (FOUR, "1,1,1", 1),
@@ -47,7 +78,7 @@ def test_a_list_that_is_already_set_keeps_its_say():
 )
 def test_too_few_gpus_are_an_error_that_counts_them(found, preset, count):
     with pytest.raises(UsageError, match=f"❌ Multi-GPU requires at least 2 GPUs, found {count}.*--virtual-devices 2"):
-        choose_visible(0, 1, found, preset)
+        choose_two(0, 1, found, preset)
 
 
 @pytest.mark.parametrize(
@@ -86,7 +117,7 @@ def test_memory_grows_unless_each_gpu_has_its_limit():
     growing, limited = RecordedConfig(), RecordedConfig()
     _set_memory(SimpleNamespace(config=growing), ["a", "b"], DataConfig(data_gpu=0, model_gpu=1))
     assert growing.growing == ["a", "b"] and not growing.limits
-    data = DataConfig(data_gpu=0, model_gpu=1, memory_isolation=True, data_gpu_memory=2048)
+    data = DataConfig(data_gpu=0, model_gpu=1, memory_isolation=True, data_gpu_memory=2048, model_gpu_memory=16384)
     _set_memory(SimpleNamespace(config=limited), ["a", "b"], data)
     assert limited.limits == {"a": 2048, "b": 16384} and not limited.growing
 
@@ -103,6 +134,10 @@ int nvmlDeviceGetCount_v2(unsigned *number) { *number = count(); return 0; }
 int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **handle) { *handle = (void *)(long)(index + 1); return 0; }
 int nvmlDeviceGetUUID(void *handle, char *text, unsigned length) {
     snprintf(text, length, "GPU-%08lx-0000", (long)handle - 1); return 0; }
+struct memory { unsigned long long total, free, used; };
+int nvmlDeviceGetMemoryInfo(void *handle, struct memory *found) { found->total = 24ull << 30; return 0; }
+int nvmlDeviceGetCudaComputeCapability(void *handle, int *major, int *minor) {
+    const char *text = getenv("FAKE_CAPABILITY"); *major = text ? atoi(text) : 8; *minor = 0; return 0; }
 const char *nvmlErrorString(int code) { return code == 9 ? "Driver Not Loaded" : "Unknown Error"; }
 """
 
@@ -125,7 +160,12 @@ def with_driver(driver: Path, gpus: int, code: str, *words: str, **more: str) ->
     )
 
 
-FIND = "import json; from myxtts.devices import find_gpus; f = find_gpus(); print(json.dumps([f.uuids, f.reason]))"
+FIND = """
+import json
+from myxtts.cards import find_cards
+found = find_cards()
+print(json.dumps([[[card.uuid, card.memory_mb, card.capability] for card in found.cards], found.reason]))
+"""
 SELECT = """
 import os, sys
 from myxtts.config.config import DataConfig
@@ -136,29 +176,34 @@ print(os.environ["CUDA_VISIBLE_DEVICES"], os.environ["CUDA_DEVICE_ORDER"], "tens
 
 
 def test_gpus_are_counted_by_the_drivers_own_library(driver):
-    uuids, reason = json.loads(with_driver(driver, 3, FIND).stdout)
-    assert uuids == ["GPU-00000000-0000", "GPU-00000001-0000", "GPU-00000002-0000"] and not reason
-    uuids, reason = json.loads(with_driver(driver, -1, FIND).stdout)
-    assert not uuids and "Driver Not Loaded" in reason
+    cards, reason = json.loads(with_driver(driver, 3, FIND, FAKE_CAPABILITY="12").stdout)
+    assert cards == [[f"GPU-0000000{number}-0000", 24_576, [12, 0]] for number in range(3)] and not reason
+    cards, reason = json.loads(with_driver(driver, -1, FIND).stdout)
+    assert not cards and "Driver Not Loaded" in reason
 
 
 def test_the_environment_is_set_before_tensorflow_is_loaded(driver):
-    assert with_driver(driver, 4, SELECT).stdout.split() == ["3,1", "PCI_BUS_ID", "False"]
+    assert with_driver(driver, 4, SELECT).stdout.split() == [
+        "GPU-00000003-0000,GPU-00000001-0000",
+        "PCI_BUS_ID",
+        "False",
+    ]
     preset = with_driver(driver, 4, SELECT, CUDA_VISIBLE_DEVICES="GPU-00000001,GPU-00000003")
-    assert preset.stdout.split()[0] == "GPU-00000003,GPU-00000001"
+    assert preset.stdout.split()[0] == "GPU-00000003-0000,GPU-00000001-0000"
 
 
 def test_asking_again_changes_nothing(driver):
     again = SELECT.replace("print(", "select_gpus(DataConfig(data_gpu=3, model_gpu=1))\nprint(")
-    assert with_driver(driver, 4, again).stdout.split()[0] == "3,1"
-    slices = again.replace("data_gpu=3, model_gpu=1", "data_gpu=2, model_gpu=1")
-    found = with_driver(driver, 1, slices, CUDA_VISIBLE_DEVICES="MIG-a,MIG-b,MIG-c")
-    assert found.stdout.split()[0] == "MIG-c,MIG-b", found.stderr
+    assert with_driver(driver, 4, again).stdout.split()[0] == "GPU-00000003-0000,GPU-00000001-0000"
+    one = again.replace("data_gpu=3, model_gpu=1", "")
+    assert with_driver(driver, 4, one).stdout.split()[0] == "GPU-00000000-0000"
+    found = with_driver(driver, 4, one, CUDA_VISIBLE_DEVICES="2,3")
+    assert found.stdout.split()[0] == "GPU-00000002-0000", found.stderr
 
 
 def test_gpus_can_be_chosen_after_the_import_of_tensorflow_until_it_looks_at_them(driver):
     imported = "import tensorflow as tf\n" + SELECT
-    assert with_driver(driver, 4, imported).stdout.split()[0] == "3,1"
+    assert with_driver(driver, 4, imported).stdout.split()[0] == "GPU-00000003-0000,GPU-00000001-0000"
     used = "import tensorflow as tf\ntf.config.list_physical_devices()\n" + SELECT
     assert "select_gpus(config.data) before it does" in with_driver(driver, 4, used).stderr
 
@@ -175,6 +220,13 @@ def test_what_is_no_device_is_refused():
         plain_name("/TOASTER:0")
     with pytest.raises(UsageError, match=r"no device /GPU:7; found /CPU:0"):
         best_device("/GPU:7")
+
+
+def test_a_card_that_is_too_new_is_refused_before_tensorflow_is_loaded(driver):
+    code = "import sys\nfrom myxtts.devices import plan_devices\n"
+    code += "try:\n    plan_devices()\nexcept Exception as error:\n    print(error, 'tensorflow' in sys.modules)"
+    found = with_driver(driver, 1, code, FAKE_CAPABILITY="12").stdout
+    assert "compute capability 12.0" in found and found.strip().endswith("False")
 
 
 def test_train_refuses_one_gpu_where_two_are_asked_for(driver, corpus):

@@ -93,3 +93,7 @@ def test_the_link_between_two_cards(drivers):
     assert ask(drivers["new"], LINK, FAKE_GPUS=2, FAKE_LEVEL=50).startswith("across sockets")
     assert ask(drivers["new"], LINK, FAKE_GPUS=2, FAKE_LEVEL=10).startswith("behind one PCIe switch")
     assert ask(drivers["new"], LINK, FAKE_GPUS=-1) == ""
+
+
+def test_cards_without_peer_access_copy_through_the_computer(drivers):
+    assert "without peer access" in ask(drivers["new"], LINK, FAKE_GPUS=2, FAKE_LEVEL=10, FAKE_NO_PEERS=1)

@@ -34,7 +34,7 @@ def make_batch(seed: int, tokens: int, frames: int, reference: int) -> Batch:
         text_lengths=tf.constant([tokens]),
         mel=tf.constant(random.normal(size=(1, frames, N_MELS)), tf.float32),
         mel_lengths=tf.constant([frames]),
-        pitch=tf.constant(random.choice([0.0, 120.0, 240.0], (1, frames)), tf.float32),
+        pitch=tf.constant(random.choice([0, 88, 165], (1, frames)), tf.int32),
         noise=tf.constant(random.normal(size=(1, frames, N_MELS)), tf.float32),
         moments=tf.constant(random.random(1), tf.float32),
         reference=tf.constant(random.normal(size=(1, reference, N_MELS)), tf.float32),
@@ -53,7 +53,7 @@ def pad(batch: Batch, tokens: int, frames: int, reference: int) -> Batch:
     return batch._replace(
         tokens=grow(batch.tokens, tokens, 5),
         mel=grow(batch.mel, frames, 9.0),
-        pitch=grow(batch.pitch, frames, 333.0),
+        pitch=grow(batch.pitch, frames, 200),
         noise=grow(batch.noise, frames, 5.0),
         reference=grow(batch.reference, reference, -7.0),
     )

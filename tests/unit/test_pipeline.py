@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from myxtts.audio.mel import LOG_DEVIATION
-from myxtts.batch import RawBatch
+from myxtts.batch import Batch, RawBatch
 from myxtts.config.load import build
 from myxtts.devices import DevicePlan, plan_devices
 from myxtts.errors import RunError
@@ -26,21 +26,21 @@ FEATURIZER = Featurizer(CONFIG)  # compiled once for all tests of the feed
 HOP = CONFIG.audio.hop_samples
 
 
-def raw_batch(frames: int, rows: int = 4) -> RawBatch:
+def raw_batch(frames: int, rows: int = 4, seed: int = 1) -> RawBatch:
     random = np.random.default_rng(frames)
-    waves = random.integers(-9000, 9000, (rows, frames * HOP)).astype(np.int16)
-    lengths = np.array([frames * HOP - 300 * row for row in range(rows)], np.int32)
-    for row, length in enumerate(lengths):
-        waves[row, length:] = 0
-    return RawBatch(
-        tf.constant(waves),
-        tf.constant(lengths),
-        tf.ones([rows, 6], tf.int32),
-        tf.fill([rows], 6),
-        tf.constant(waves[::-1, : 32 * HOP]),
-        tf.constant([32 * HOP - 900 * row for row in range(rows)]),
-        tf.ones([rows]),
-    )
+    audio = random.integers(-9000, 9000, (rows, (frames + 32) * HOP)).astype(np.int16)
+    clips, references = frames - 2 * np.arange(rows), 32 - 3 * np.arange(rows)
+    for row in range(rows):
+        audio[row, clips[row] * HOP : frames * HOP] = 0
+        audio[row, (frames + references[row]) * HOP :] = 0
+    spans = np.stack([clips, references, np.full(rows, seed), np.zeros(rows)], 1).astype(np.int64)
+    labels = np.zeros((rows, 4 + 6 + frames), np.int64)
+    labels[:, :4], labels[:, 4:10] = np.stack([np.full(rows, 6), clips, references, np.ones(rows)], 1), 1
+    return RawBatch(tf.constant(audio), tf.constant(spans), tf.constant(labels))
+
+
+def featurize(featurizer: Featurizer, raw: RawBatch) -> Batch:
+    return featurizer.layout.unpack(featurizer(raw.audio, raw.spans), raw.labels)
 
 
 def test_buffer_keeps_order_and_bound():
@@ -81,13 +81,12 @@ def test_closing_wakes_a_waiting_producer():
 def test_features_are_traced_once_for_each_shape():
     featurizer = Featurizer(CONFIG)
     for frames in (64, 96, 64, 96, 64):
-        featurizer(raw_batch(frames), tf.constant([frames, 0]))
+        featurize(featurizer, raw_batch(frames, seed=frames))
     assert featurizer.traces == 2
 
 
 def test_references_have_a_level_of_their_own_and_the_target_keeps_its():
-    seed = tf.constant([1, 0])
-    level, varied = Featurizer(LEVEL)(raw_batch(64), seed), FEATURIZER(raw_batch(64), seed)
+    level, varied = featurize(Featurizer(LEVEL), raw_batch(64)), featurize(FEATURIZER, raw_batch(64))
     assert np.array_equal(level.mel, varied.mel) and np.array_equal(level.reference_lengths, varied.reference_lengths)
     for row, span in enumerate(level.reference_lengths.numpy()):
         change = (varied.reference - level.reference)[row, :span].numpy() * LOG_DEVIATION * 20 / np.log(10)
@@ -97,7 +96,7 @@ def test_references_have_a_level_of_their_own_and_the_target_keeps_its():
 
 
 def test_features_past_the_end_are_zero_and_lengths_are_whole_steps():
-    batch = FEATURIZER(raw_batch(64), tf.constant([1, 0]))
+    batch = featurize(FEATURIZER, raw_batch(64))
     step = CONFIG.model.frames_per_step
     for row, length in enumerate(batch.mel_lengths.numpy()):
         assert length % step == 0
@@ -113,13 +112,16 @@ class Repeated:
     def batches(self, start: int = 0, epochs: int = 0, shuffle: bool = True) -> tf.data.Dataset:
         batch = tuple(raw_batch(64))
 
+        def numbered(number):
+            return tuple(raw_batch(64, seed=number))
+
         def give():
             for number in range(start, self._count):
                 if number == self._fault_at:
                     raise ValueError("the disk is broken")
                 if number == self._pause_at:
                     time.sleep(3)
-                yield batch
+                yield numbered(number)
 
         spec = tuple(tf.TensorSpec(part.shape, part.dtype) for part in batch)
         return tf.data.Dataset.from_generator(give, output_signature=spec).map(lambda *parts: RawBatch(*parts))
@@ -147,10 +149,10 @@ def test_abandoning_the_feed_ends_its_thread():
 
 
 class Faulty(Featurizer):
-    def __call__(self, raw, seed):
-        if int(seed[0]) == 3:
+    def __call__(self, audio, spans):
+        if int(spans[0, 2]) == 3:
             raise FloatingPointError("no such number")
-        return super().__call__(raw, seed)
+        return super().__call__(audio, spans)
 
 
 @pytest.mark.parametrize("pipeline", ["sequential", "buffered"])
@@ -180,7 +182,7 @@ def test_the_buffer_begins_within_its_bound():
 
 
 def test_a_stalled_source_is_reported_and_not_waited_for():
-    FEATURIZER(raw_batch(64), tf.constant([0, 0]))  # compiling takes its time too
+    featurize(FEATURIZER, raw_batch(64))  # compiling takes its time too
     begin = time.perf_counter()
     with (
         pytest.raises(RunError, match=r"load has given nothing for 1 s \(batch 2, clips clip-2-0"),
@@ -191,7 +193,7 @@ def test_a_stalled_source_is_reported_and_not_waited_for():
 
 
 def test_without_overlap_a_batch_is_begun_when_it_is_asked_for_and_a_stall_is_reported_too():
-    FEATURIZER(raw_batch(64), tf.constant([0, 0]))
+    featurize(FEATURIZER, raw_batch(64))
     with Feed(Repeated(9, pause_at=2), FEATURIZER, plan("sequential"), StageClock(), stall_seconds=1.0) as feed:
         batches = iter(feed)
         next(batches)
@@ -290,3 +292,47 @@ def test_more_workers_than_cores_wait_for_the_disk_together():
     for _ in batches.take(2 * workers):
         pass
     assert time.perf_counter() - begin < 0.1 * 2 * workers / 2
+
+
+def tight(limit: int):
+    """A featurizer for which memory is too small for more rows at once."""
+
+    class Tight(Featurizer):
+        def __call__(self, audio, spans):
+            if audio.shape[0] > limit:
+                raise tf.errors.ResourceExhaustedError(None, None, "OOM when allocating tensor")
+            return super().__call__(audio, spans)
+
+    return Tight(CONFIG)
+
+
+def test_where_memory_runs_out_a_batch_is_prepared_in_parts_or_refused():
+    told: list[str] = []
+    with Feed(Repeated(3), tight(1), plan(), StageClock(), save_memory=told.append) as feed:
+        found = [batch.unpack() for batch in feed]
+    assert told == [f"⚠️ out of memory: /CPU:0 prepares batches in {parts} parts from now on" for parts in (2, 4)]
+    whole = featurize(FEATURIZER, raw_batch(64, seed=0))
+    np.testing.assert_allclose(found[0].mel, whole.mel, atol=1e-5)
+    assert len(found) == 3 and not np.array_equal(found[0].moments[:1], found[0].moments[1:2])
+    with (
+        pytest.raises(StageError, match="preprocess failed on batch 0") as caught,
+        Feed(Repeated(3), tight(1), plan(), StageClock()) as feed,
+    ):
+        list(feed)
+    assert caught.value.out_of_memory
+
+
+def test_where_the_model_device_is_full_fewer_batches_wait_there():
+    told: list[str] = []
+    tries = [0]
+
+    def transfer(floats, device):
+        tries[0] += 1
+        if tries[0] in (3, 5):
+            raise tf.errors.ResourceExhaustedError(None, None, "OOM when allocating tensor")
+        return floats
+
+    with Feed(Repeated(9), FEATURIZER, plan(), StageClock(), transfer=transfer, save_memory=told.append) as feed:
+        assert len(list(feed)) == 9
+        assert feed.slots == 1
+    assert told == [f"⚠️ out of memory: at most {slots} batches wait for training from now on" for slots in (2, 1)]

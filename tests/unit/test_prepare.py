@@ -205,7 +205,9 @@ def test_a_changed_text_is_seen(tmp_path):
     assert prepare(folder, config_for(tmp_path))[0].text == "good evening"
 
 
-@pytest.mark.parametrize("part", ["audio.i16", "clips.bin", "units.u16", "words.utf8", "rejected.csv", "pack.json"])
+@pytest.mark.parametrize(
+    "part", ["audio.i16", "pitch.u8", "clips.bin", "units.u16", "words.utf8", "rejected.csv", "pack.json"]
+)
 @pytest.mark.parametrize("damage", ["cut", "gone"])
 def test_every_damaged_part_is_noticed_when_it_is_opened(tmp_path, part, damage):
     folder = make_set(tmp_path / "set", "a|good morning\n", a=voice(2))

@@ -5,12 +5,15 @@ from dataclasses import dataclass
 import keras
 import numpy as np
 import pytest
+import soundfile
 import tensorflow as tf
 
 from myxtts.audio.mel import LOG_DEVIATION, LOG_MEAN, correct_magnitudes, log_mel, mel_matrix
-from myxtts.audio.pitch import track_pitch
-from myxtts.batch import RawBatch, WaveBatch
-from myxtts.config.load import build
+from myxtts.audio.pitch import BYTE_PITCHES, HIGHEST, LOWEST, encode_pitch, track_pitch
+from myxtts.batch import PackedBatch, WaveBatch
+from myxtts.config.load import build, flatten
+from myxtts.data.cache import learn_tokenizer, prepare
+from myxtts.data.dataset import HostDataset
 from myxtts.models.critics import JudgedVocoder
 from myxtts.models.vocoder import log_envelope, pulses
 from myxtts.pipeline.featurize import WaveFeaturizer
@@ -18,11 +21,11 @@ from myxtts.training.step import TrainStep, load_vocoder
 
 CONFIG = build(
     {"vocoder.width": 16, "vocoder.blocks": 1, "vocoder.pitch_width": 16, "vocoder.pitch_blocks": 1,
-     "vocoder.critic_width": 4, "vocoder.slice_frames": 32}
+     "vocoder.critic_width": 4, "vocoder.slice_frames": 32, "training.target": "vocoder", "data.batch_size": 4,
+     "data.val_clips": 0}
 )  # fmt: skip
 AUDIO = CONFIG.audio
 RATE, HOP = AUDIO.sample_rate, AUDIO.hop_samples
-SEED = tf.constant([3, 0])
 
 
 def glide(low: float, high: float, seconds: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
@@ -33,22 +36,38 @@ def glide(low: float, high: float, seconds: float = 1.0) -> tuple[np.ndarray, np
     return (0.1 * wave).astype(np.float32), pitch
 
 
-def raw_batch(rows: int = 4, frames: int = 64) -> RawBatch:
-    wave, _ = glide(110, 220, frames * HOP / RATE)
-    waves = np.zeros((rows, frames * HOP), np.int16)
-    lengths = np.linspace(10 * HOP, len(wave), rows).astype(np.int32)
-    for row, length in enumerate(lengths):
-        waves[row, :length] = wave[:length] * 32767
-    ones = tf.ones([rows], tf.int32)
-    weights = tf.constant(np.arange(rows) < rows - 1, tf.float32)
-    none = tf.zeros([rows, 0], tf.int16)
-    tokens = tf.ones([rows, 3], tf.int32)
-    return RawBatch(tf.constant(waves), tf.constant(lengths), tokens, 3 * ones, none, 0 * ones, weights)
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory) -> HostDataset:
+    """Glides of four lengths, the first shorter than a slice."""
+    home = tmp_path_factory.mktemp("glides")
+    (home / "set" / "wavs").mkdir(parents=True)
+    for number, frames in enumerate((24, 40, 56, 64)):
+        soundfile.write(home / "set" / "wavs" / f"{number}.wav", glide(110, 220, frames * HOP / RATE)[0], RATE)
+    (home / "set" / "metadata.csv").write_text("".join(f"{number}|a\n" for number in range(4)))
+    values = {"data.cache_dir": str(home / "cache"), "data.trim_silence": False, "data.min_seconds": 0.1}
+    config = build({**{key: value for key, value in flatten(CONFIG).items() if key != "model.size"}, **values})
+    pack = prepare(home / "set", config)
+    assert len(pack) == 4, pack.rejections
+    return HostDataset(pack, learn_tokenizer([pack], config), config)
+
+
+FEATURES = WaveFeaturizer(CONFIG)
+
+
+def make_slices(dataset: HostDataset, number: int) -> PackedBatch:
+    raw = dataset.assemble(0, np.array([0, 1, 2, 3]), number)
+    floats = FEATURES(tf.constant(raw.audio), tf.constant(raw.spans))
+    return PackedBatch(floats, tf.constant(raw.labels), FEATURES.layout)
 
 
 @pytest.fixture(scope="module")
-def batch() -> WaveBatch:
-    return WaveFeaturizer(CONFIG)(raw_batch(), SEED)
+def packed(dataset) -> PackedBatch:
+    return make_slices(dataset, 3)
+
+
+@pytest.fixture(scope="module")
+def batch(packed) -> WaveBatch:
+    return packed.unpack()
 
 
 def make_step(**training) -> TrainStep:
@@ -62,7 +81,7 @@ def make_step(**training) -> TrainStep:
 @pytest.mark.parametrize(("low", "high"), [(80, 120), (150, 300), (300, 480)])
 def test_pitch_follows_a_glide_within_one_percent(low, high):
     wave, pitch = glide(low, high)
-    found = track_pitch(tf.constant(wave[None]), AUDIO)[0].numpy()[4:-4]
+    found = track_pitch([wave], AUDIO)[0][4:-4]
     wanted = pitch[::HOP][4 : 4 + len(found)]
     assert (found > 0).all()
     assert np.abs(found[: len(wanted)] / wanted - 1).max() < 0.01
@@ -70,7 +89,22 @@ def test_pitch_follows_a_glide_within_one_percent(low, high):
 
 def test_noise_and_silence_have_no_pitch():
     noise = np.random.default_rng(0).normal(0, 0.1, RATE).astype(np.float32)
-    assert (track_pitch(tf.constant(np.stack([noise, np.zeros_like(noise)])), AUDIO).numpy() > 0).mean() < 0.05
+    assert (np.stack(track_pitch([noise, np.zeros_like(noise)], AUDIO)) > 0).mean() < 0.05
+
+
+def test_waves_are_tracked_side_by_side_as_they_are_alone():
+    waves = [glide(90, 300, seconds)[0] for seconds in (0.3, 1.0, 0.6)]
+    waves.append(np.random.default_rng(1).normal(0, 0.1, RATE // 2).astype(np.float32))
+    for wave, found in zip(waves, track_pitch(waves, AUDIO), strict=True):
+        np.testing.assert_array_equal(track_pitch([wave], AUDIO)[0], found)
+    assert track_pitch([], AUDIO) == []
+
+
+def test_a_byte_keeps_a_pitch_within_half_a_percent():
+    pitch = np.concatenate([[0.0], np.geomspace(LOWEST, HIGHEST, 999)]).astype(np.float32)
+    kept = BYTE_PITCHES[encode_pitch(pitch)]
+    assert kept[0] == 0.0 and np.abs(kept[1:] / pitch[1:] - 1).max() < 0.005
+    assert encode_pitch(np.array([20.0, 900.0])).tolist() == [1, 255]  # beyond the ends, the ends
 
 
 def test_pulses_have_the_pitch_they_were_asked_for_and_unit_power():
@@ -78,14 +112,14 @@ def test_pulses_have_the_pitch_they_were_asked_for_and_unit_power():
     wave = pulses(tf.constant(wanted[None]), AUDIO)
     assert wave.shape == (1, 79 * HOP)
     soft = np.convolve(wave[0], np.hanning(32), "same").astype(np.float32)  # as voices are, unlike bare pulses
-    found = track_pitch(tf.constant(soft[None]), AUDIO)[0].numpy()
+    found = track_pitch([soft], AUDIO)[0]
     np.testing.assert_allclose(found[4:-4], wanted[4:-4], rtol=0.01)
     assert float(tf.reduce_mean(wave**2)) == pytest.approx(1.0, rel=0.05)
 
 
 def test_a_long_tone_keeps_its_pitch():
     wave = pulses(tf.fill([1, 6000], 217.0), AUDIO)[:, -2 * RATE :]  # the last two of seventy seconds
-    np.testing.assert_allclose(track_pitch(wave, AUDIO)[0].numpy()[8:-8], 217.0, rtol=2e-3)
+    np.testing.assert_allclose(track_pitch([wave[0].numpy()], AUDIO)[0][8:-8], 217.0, rtol=2e-3)
 
 
 def test_noise_through_the_envelope_of_a_mel_has_that_mel():
@@ -101,22 +135,23 @@ def test_noise_through_the_envelope_of_a_mel_has_that_mel():
     assert log_envelope(log_mel(tf.constant(wave[None]), AUDIO), AUDIO).shape[-1] == AUDIO.n_fft // 2 + 1
 
 
-def test_a_slice_is_the_clip_itself_with_its_mel_and_pitch(batch):
-    assert batch.mel_shape == (4, 32, 80)
+def test_a_slice_is_the_clip_itself_with_its_mel_and_pitch(dataset, packed, batch):
+    assert packed.mel_shape == (4, 32, 80)
     assert batch.waves.shape == batch.noise.shape == (4, 31 * HOP)
-    assert batch.mel_lengths.numpy().tolist()[0] == 11  # the first clip is shorter than a slice
-    whole = log_mel(tf.cast(raw_batch().waves[3:4], tf.float32) / 32768.0, AUDIO)[0].numpy()
-    ours = batch.mel[3].numpy()
+    assert batch.mel_lengths.numpy().tolist() == [25, 32, 32, 32]  # the first clip is shorter than a slice
+    whole = log_mel(tf.constant(dataset.pack.wave(3)[None].astype(np.float32) / 32768.0), AUDIO)[0].numpy()
+    ours, pitch = batch.mel[3].numpy(), dataset.pack.pitch(3)
     distance = [np.abs(whole[first : first + 32] - ours).max() for first in range(len(whole) - 31)]
-    assert min(distance) < 1e-3
-    voiced = batch.pitch[3].numpy()
+    first = int(np.argmin(distance))
+    assert distance[first] < 1e-3
+    np.testing.assert_array_equal(batch.pitch[3].numpy(), pitch[first : first + 32])
+    voiced = BYTE_PITCHES[batch.pitch[3].numpy()]
     assert ((voiced > 105) & (voiced < 225)).mean() > 0.8
 
 
-def test_the_seed_decides_the_slice(batch):
-    again = WaveFeaturizer(CONFIG)
-    np.testing.assert_array_equal(again(raw_batch(), SEED).mel, batch.mel)
-    other = again(raw_batch(), SEED + 1)
+def test_the_number_of_a_batch_decides_its_slices(dataset, packed):
+    np.testing.assert_array_equal(make_slices(dataset, 3).floats, packed.floats)
+    other, batch = make_slices(dataset, 4).unpack(), packed.unpack()
     assert np.abs(other.mel.numpy() - batch.mel.numpy()).max() > 0.1
     assert np.abs(other.noise.numpy() - batch.noise.numpy()).max() > 0.1
 
@@ -131,11 +166,11 @@ class History:
 
 
 @pytest.fixture(scope="module")
-def history(batch) -> History:
-    step = make_step(lr=2e-3)
+def history(packed) -> History:
+    step = make_step(lr=2e-3, warmup_steps=0)
     losses, weights = [], {0: step.arrays()["weights"]}
     for number in range(1, 61):
-        losses.append(step(batch, tf.constant(2e-3), number > 20))
+        losses.append(step(packed, number > 20))
         weights[number] = step.arrays()["weights"]
     return History(step, losses, weights)
 
@@ -158,8 +193,8 @@ def test_training_lowers_the_loss_and_the_critics_tell_the_two_apart(history):
     assert float(losses[-1]["judging"]) < 0.9 * float(losses[20]["judging"])
 
 
-def test_parts_of_a_batch_give_what_the_whole_gives(batch):
-    (gradient, one), (parts, other) = (make_step(grad_accum=count).find_gradient(batch, True) for count in (1, 2))
+def test_parts_of_a_batch_give_what_the_whole_gives(packed):
+    (gradient, one), (parts, other) = (make_step(grad_accum=count).find_gradient(packed, True) for count in (1, 2))
     assert float(tf.norm(parts - gradient)) < 1e-3 * float(tf.norm(gradient))
     for name in ("loss", "spectrum", "mel", "pitch", "fooling", "judging"):
         assert float(other[name]) == pytest.approx(float(one[name]), rel=1e-4), name
@@ -169,10 +204,9 @@ def test_a_vocoder_is_read_out_of_what_was_trained_with_critics(batch, history):
     step, fresh = history.step, JudgedVocoder(CONFIG.vocoder, AUDIO)
     fresh.create_variables()
     load_vocoder(fresh.vocoder, step.arrays())
-    with step.averaged():
-        np.testing.assert_allclose(
-            fresh.vocoder(batch.mel, batch.noise)[0], step.model.vocoder(batch.mel, batch.noise)[0], atol=1e-5
-        )
+    with step.parameters.scope(step.parameters.slices(step.average)):
+        ours = step.model.vocoder(batch.mel, batch.noise)[0]
+    np.testing.assert_allclose(fresh.vocoder(batch.mel, batch.noise)[0], ours, atol=1e-5)
 
 
 def test_corrected_magnitudes_have_the_mel_they_should_have_and_keep_what_no_band_holds():
@@ -196,7 +230,7 @@ def test_polishing_brings_an_untrained_vocoder_nearer_to_the_mel():
     wave, _ = glide(120, 200)
     mel = log_mel(tf.constant(wave[None]), AUDIO)
     noise = tf.random.stateless_normal([1, (mel.shape[1] - 1) * HOP], [0, 1])
-    vocoder = make_step().model.vocoder
+    vocoder = JudgedVocoder(CONFIG.vocoder, AUDIO).vocoder
     distances = [
         float(tf.reduce_mean(tf.abs(log_mel(vocoder.speak(mel, noise, rounds), AUDIO) - mel))) for rounds in (0, 6)
     ]

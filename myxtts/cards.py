@@ -1,0 +1,176 @@
+"""Which cards this machine has, which of them a run may use, and under what names CUDA is told of them.
+
+In: what the driver's own library (NVML) tells, ids as nvidia-smi gives them, CUDA_VISIBLE_DEVICES as it was set.
+Out: the value of CUDA_VISIBLE_DEVICES that shows TensorFlow just the cards that are used; TensorFlow is not imported.
+"""
+
+from dataclasses import dataclass
+
+import pynvml
+
+from myxtts.errors import UsageError
+
+VISIBLE, ORDER = "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"
+TOO_NEW = 12  # compute capability from which on TensorFlow 2.21 aborts the process
+RESERVED_MB = 1536  # of a card's memory that CUDA, cuDNN and cuBLAS need besides TensorFlow's own
+INSTEAD = "type --virtual-devices 2 to try it on the CPU, or --data-gpu none --model-gpu none to use one device"
+
+
+@dataclass(frozen=True)
+class Card:
+    """One card; what the driver does not tell is empty or None."""
+
+    uuid: str
+    name: str = ""
+    memory_mb: int | None = None
+    capability: tuple[int, int] | None = None
+
+    @property
+    def too_new(self) -> bool:
+        return self.capability is not None and self.capability[0] >= TOO_NEW
+
+
+@dataclass(frozen=True)
+class FoundCards:
+    """The cards in the order of nvidia-smi, and why there are none."""
+
+    cards: tuple[Card, ...]
+    reason: str = ""
+
+    def __len__(self) -> int:
+        return len(self.cards)
+
+
+def find_cards() -> FoundCards:
+    """Asks the driver's own library, without TensorFlow."""
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError as error:
+        return FoundCards((), f"NVIDIA driver: {error}")
+    try:
+        return FoundCards(tuple(_read_card(number) for number in range(pynvml.nvmlDeviceGetCount())))
+    except pynvml.NVMLError as error:
+        return FoundCards((), f"NVIDIA driver: {error}")
+    finally:
+        pynvml.nvmlShutdown()
+
+
+def _read_card(number: int) -> Card:
+    handle = pynvml.nvmlDeviceGetHandleByIndex(number)
+    uuid = pynvml.nvmlDeviceGetUUID(handle)
+    name = _ask(pynvml.nvmlDeviceGetName, handle) or ""
+    memory, capability = (
+        _ask(pynvml.nvmlDeviceGetMemoryInfo, handle),
+        _ask(pynvml.nvmlDeviceGetCudaComputeCapability, handle),
+    )
+    return Card(uuid, name, memory.total >> 20 if memory else None, tuple(capability) if capability else None)
+
+
+def _ask(question, handle):
+    """An answer of the driver, or None where it has none; older drivers know fewer questions."""
+    try:
+        return question(handle)
+    except pynvml.NVMLError:
+        return None
+
+
+def allowed_cards(found: FoundCards, preset: str | None) -> dict[int, str]:
+    """The cards that a list which is already set leaves, by their ids, under the names that CUDA is to be told.
+
+    A card is named by its UUID, which means the same card in whatever order CUDA counts.
+    """
+    entries = [str(number) for number in range(len(found))] if preset is None else _entries(preset)
+    allowed: dict[int, str] = {}
+    for entry in entries:
+        number = card_number(entry, found)
+        if number is None:
+            break  # CUDA takes no notice of what stands behind an entry that it does not know
+        allowed.setdefault(number, found.cards[number].uuid)
+    return allowed
+
+
+def _entries(preset: str) -> list[str]:
+    return [entry.strip() for entry in preset.split(",") if entry.strip()]
+
+
+def card_number(entry: str, found: FoundCards) -> int | None:
+    """The id of the card that an entry of a list means."""
+    if entry.isdecimal():
+        return int(entry) if int(entry) < len(found) else None
+    matches = [number for number, card in enumerate(found.cards) if card.uuid.startswith(entry)]
+    return matches[0] if len(matches) == 1 else None
+
+
+def has_slices(preset: str | None) -> bool:
+    """Whether a list names parts of a card (MIG)."""
+    return any(entry.startswith("MIG-") for entry in _entries(preset or ""))
+
+
+def choose_two(data_gpu: int, model_gpu: int, found: FoundCards, preset: str | None) -> str:
+    """The list of visible cards that makes the data card the first and the model card the second.
+
+    Ids are nvidia-smi's. A list that is already set (by a scheduler) keeps its say: an id that it leaves out is
+    refused.
+
+    Raises:
+        UsageError: too few cards, one that is not there, or one that cannot be used.
+    """
+    where = f" (in {VISIBLE}={preset})" if preset is not None else ""
+    if has_slices(preset):
+        raise UsageError(
+            f"❌ Multi-GPU requires at least 2 GPUs{where}: CUDA gives a process one MIG slice only, however many are "
+            "listed; use two whole cards, or --data-gpu none --model-gpu none to use one slice"
+        )
+    allowed = allowed_cards(found, preset)
+    reason = f" ({found.reason})" if found.reason else ""
+    if len(allowed) < 2:
+        raise UsageError(f"❌ Multi-GPU requires at least 2 GPUs, found {len(allowed)}{where}{reason}; {INSTEAD}")
+    for flag, wanted in (("--data-gpu", data_gpu), ("--model-gpu", model_gpu)):
+        if wanted not in allowed:
+            ids = sorted(allowed)
+            raise UsageError(
+                f"{flag} {wanted}: no such GPU{where}; found {', '.join(map(str, ids))}; "
+                f"type --data-gpu {ids[0]} --model-gpu {ids[1]}"
+            )
+        if found.cards[wanted].too_new:
+            raise UsageError(f"{flag} {wanted}: {_why_too_new(found.cards[wanted])}")
+    return f"{allowed[data_gpu]},{allowed[model_gpu]}"
+
+
+def choose_one(found: FoundCards, preset: str | None) -> str | None:
+    """The list of visible cards for a run on one device: the first card that can be used; None leaves it as it is.
+
+    Raises:
+        UsageError: there are cards, and none of them can be used.
+    """
+    if has_slices(preset):
+        return _entries(preset or "")[0]
+    allowed = allowed_cards(found, preset)
+    usable = [name for number, name in allowed.items() if not found.cards[number].too_new]
+    if allowed and not usable:
+        reason = _why_too_new(found.cards[next(iter(allowed))])
+        raise UsageError(f"{reason}; to use the CPU, put {VISIBLE}= (nothing behind it) before the command")
+    return usable[0] if usable else None
+
+
+def _why_too_new(card: Card) -> str:
+    major, minor = card.capability or (TOO_NEW, 0)
+    return (
+        f"{card.name or 'the GPU'} has compute capability {major}.{minor}, and TensorFlow 2.21 aborts on {TOO_NEW} and "
+        "newer (tensorflow#111958); use an older card"
+    )
+
+
+def default_limit_mb(number: int, found: FoundCards) -> int:
+    """The memory that a card can give to TensorFlow.
+
+    Raises:
+        UsageError: the driver does not tell.
+    """
+    memory = found.cards[number].memory_mb if number < len(found) else None
+    if memory is None:
+        raise UsageError(
+            f"the driver does not tell how much memory GPU {number} has; say it with --data-gpu-memory MB and "
+            "--model-gpu-memory MB"
+        )
+    return max(RESERVED_MB, memory - RESERVED_MB)

@@ -7,12 +7,13 @@ BIN    := $(VENV)/bin
 COMPILE := from myxtts.devices import import_tensorflow; import_tensorflow(); \
   import myxtts.inference.synthesizer, myxtts.training.trainer, pytest, hypothesis
 
-.PHONY: help install demo test test-slow bench samples scores lint lock clean
+.PHONY: help install demo test test-slow bench gpu-code samples scores lint lock clean
 
 help:
 	@echo "make demo       train a small voice from nothing and hear it (about 15 minutes)"
 	@echo "make test       the tests (about twenty minutes)"
 	@echo "make test-slow  the long proofs   make bench  the measurements"
+	@echo "make gpu-code   what a graphics card is given, counted without one (about half an hour)"
 	@echo "make samples    one page to listen to"
 	@echo "make scores     what myxtts evaluate measures with (about 1.5 GB)"
 	@echo "make lint       ruff and mypy     make lock   renew requirements.lock"
@@ -37,19 +38,31 @@ test: install
 test-slow: install
 	$(BIN)/pytest -m slow --durations=8
 
+gpu-code: install $(VENV)-gpu/.ready
+	$(BIN)/python benchmarks/gpu_code.py --compiler $(VENV)-gpu/bin/python $(GPU_CODE_FLAGS)
+
+# XLA's compiler for NVIDIA cards, out of JAX; it needs no card and lives apart.
+$(VENV)-gpu/.ready: benchmarks/requirements-gpu.txt
+	$(PYTHON) -m venv $(VENV)-gpu
+	$(VENV)-gpu/bin/pip install --quiet --disable-pip-version-check -r benchmarks/requirements-gpu.txt
+	@touch $@
+
 bench: install $(VENV)-bench/.ready
 	$(BIN)/python benchmarks/synthesis.py
 	$(BIN)/python benchmarks/alignment.py
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python benchmarks/overlap.py
+	$(BIN)/python benchmarks/driver.py
 	$(BIN)/python benchmarks/watching.py
 	$(BIN)/python benchmarks/profiling.py
+	$(BIN)/python benchmarks/training.py --torch-python $(VENV)-bench/bin/python
 	$(BIN)/python benchmarks/data.py --torch-python $(VENV)-bench/bin/python
 
-# PyTorch is the yardstick of benchmarks/data.py and nothing else; it lives apart.
+# PyTorch and Matcha-TTS are the yardsticks of benchmarks/data.py and training.py and nothing else; they live apart.
 $(VENV)-bench/.ready: benchmarks/requirements.txt
 	$(PYTHON) -m venv $(VENV)-bench
 	$(VENV)-bench/bin/pip install --quiet --disable-pip-version-check -r benchmarks/requirements.txt
+	$(VENV)-bench/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation matcha-tts==0.0.7.2
 	@touch $@
 
 samples: install
@@ -75,4 +88,4 @@ lock: install
 	  --no-header --no-annotate --no-emit-index-url --upgrade --output-file requirements.lock
 
 clean:
-	rm -rf $(VENV) $(VENV)-bench $(VENV)-scores build *.egg-info .pytest_cache .mypy_cache .ruff_cache demo
+	rm -rf $(VENV) $(VENV)-bench $(VENV)-gpu $(VENV)-scores build *.egg-info .pytest_cache .mypy_cache .ruff_cache demo

@@ -15,7 +15,7 @@ from myxtts.devices import import_tensorflow
 
 tf = import_tensorflow()
 
-from myxtts.batch import Batch, voiceless_batch  # noqa: E402
+from myxtts.batch import Batch, pack_speech, voiceless_batch  # noqa: E402
 from myxtts.config.load import build  # noqa: E402
 from myxtts.models.alignment import monotonic_search  # noqa: E402
 from myxtts.models.xtts import XTTS  # noqa: E402
@@ -47,7 +47,7 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--repeats", type=int, default=15)
     options = parser.parse_args()
-    config = build({})
+    config = build({"training.guide_steps": 0})
     model = XTTS(config.model, SYMBOLS, N_MELS)
     model.create_variables()
     step = TrainStep(model, config.training)
@@ -57,8 +57,10 @@ def main() -> int:
         steps = frames // config.model.frames_per_step
         scores, lengths = tf.random.normal([rows, tokens, steps]), tf.fill([rows], steps)
 
-        def train(batch: Batch = batch) -> None:
-            step(batch, tf.constant(1e-4), tf.constant(0.0))["loss"].numpy()
+        packed = pack_speech(batch)
+
+        def train(packed=packed) -> None:
+            step(packed)["loss"].numpy()
 
         def search(scores=scores, batch: Batch = batch, lengths=lengths) -> None:
             monotonic_search(scores, batch.text_lengths, lengths).numpy()

@@ -4,8 +4,8 @@
 
 Prints a table and exits 1 when a limit is broken. A loop whose number of rounds is not known makes the host wait for
 the card in every round, and a conditional makes it wait once; a launch costs the host some microseconds. The floor of
-a step's time is estimated from the compiled code (the largest of bytes by bandwidth, operations by float32 peak, and
-launches by 5 µs) and is no measurement. docs/gpu.md tells how to read all of it.
+a step's time is estimated from the compiled code (the largest of bytes by bandwidth, operations by the peak of their
+precision, and launches by 5 µs) and is no measurement. docs/gpu.md tells how to read all of it.
 """
 
 import argparse
@@ -132,9 +132,8 @@ def print_table(found: dict) -> None:
     heads = ("program", "kernels", "launches", "loops", "unknown", "cond.", "MB", "Gop", "floor ms")
     print("{:40}{:>9}{:>10}{:>7}{:>9}{:>7}{:>9}{:>9}{:>10}".format(*heads))
     for name, one in found["programs"].items():
-        floor = max(
-            one["bytes"] / found["bandwidth"], one["operations"] / found["peak"], one["launches"] * LAUNCH_SECONDS
-        )
+        peak = found["half_peak"] if "16" in name else found["peak"]
+        floor = max(one["bytes"] / found["bandwidth"], one["operations"] / peak, one["launches"] * LAUNCH_SECONDS)
         unknown = sum(rounds is None for rounds in one["loops"])
         print(
             f"{name:40}{one['kernels']:>9,}{one['launches']:>10,}{len(one['loops']):>7}{unknown:>9}"
@@ -164,7 +163,7 @@ def check(card: str, programs: dict) -> list[str]:
             failures.append(f"{card}, {what}: {value:,}, at most {LIMITS[what]:,} allowed")
     for name, one in programs.items():
         kind, *words = name.split()
-        if kind == "gradient" and words[-1] != "float32" and f"gradient {words[0]} float32" in programs:
+        if kind == "gradient" and words[-1] in ("bfloat16", "float16") and f"gradient {words[0]} float32" in programs:
             ratio = one["bytes"] / programs[f"gradient {words[0]} float32"]["bytes"]
             print(f"{card}, {name}: {ratio:.0%} of float32's bytes")
             if words[0] == "small" and ratio > MOST_MIXED_BYTES:

@@ -41,15 +41,38 @@ class Card(NamedTuple):
     shared: int  # bytes of a processor
     shared_most: int  # of one block
     threads: int  # of a processor
+    half_peak: float  # float16 multiplications and additions a second, by tensor cores
 
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 CARDS = {
     "a100": Card(
-        "NVIDIA A100-SXM4-40GB", (8, 0), 108, 64, 1.41, 1.555e12, 40 * GIB, 40 * MIB, 164 * KIB, 163 * KIB, 2048
+        "NVIDIA A100-SXM4-40GB",
+        (8, 0),
+        108,
+        64,
+        1.41,
+        1.555e12,
+        40 * GIB,
+        40 * MIB,
+        164 * KIB,
+        163 * KIB,
+        2048,
+        312e12,
     ),
     "rtx4090": Card(
-        "NVIDIA GeForce RTX 4090", (8, 9), 128, 128, 2.52, 1.008e12, 24 * GIB, 72 * MIB, 100 * KIB, 99 * KIB, 1536
+        "NVIDIA GeForce RTX 4090",
+        (8, 9),
+        128,
+        128,
+        2.52,
+        1.008e12,
+        24 * GIB,
+        72 * MIB,
+        100 * KIB,
+        99 * KIB,
+        1536,
+        165.2e12,
     ),
 }
 
@@ -247,7 +270,8 @@ def main() -> None:
             "compile_seconds": time.perf_counter() - begin,
         }
     peak = 2 * card.processors * card.lanes * card.gigahertz * 1e9
-    print(json.dumps({"card": card.name, "bandwidth": card.bandwidth, "peak": peak, "programs": reports}))
+    document = {"card": card.name, "bandwidth": card.bandwidth, "peak": peak, "half_peak": card.half_peak}
+    print(json.dumps({**document, "programs": reports}))
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ import myxtts.devices as devices
 if sys.argv[1] == "given back":
     devices._keep_freed_memory = lambda: None
 tf = devices.import_tensorflow()
-from myxtts.batch import voiceless_batch
+from myxtts.batch import pack_speech, voiceless_batch
 from myxtts.config.load import build
 from myxtts.models.xtts import XTTS
 from myxtts.training.step import TrainStep
@@ -27,13 +27,13 @@ with tf.device(devices.plan_devices().model_device):
     step = TrainStep(model, build({}).training)
     batches = []
     for tokens, frames in ((40, 192), (48, 256), (64, 416)):
-        batches.append(voiceless_batch(
+        batches.append(pack_speech(voiceless_batch(
             tf.random.uniform([4, tokens], 3, 100, tf.int32), tf.fill([4], tokens), tf.random.normal([4, frames, 80]),
-            tf.fill([4], frames), tf.random.normal([4, 128, 80]), tf.fill([4], 128), tf.ones([4])))
+            tf.fill([4], frames), tf.random.normal([4, 128, 80]), tf.fill([4], 128), tf.ones([4]))))
     times = []
     for number in range(60):
         begin = time.perf_counter()
-        step(batches[number % 3], tf.constant(1e-4), tf.constant(0.5))["loss"].numpy()
+        step(batches[number % 3])["loss"].numpy()
         times.append(time.perf_counter() - begin)
 print(sum(times[15:]) / len(times[15:]))
 """

@@ -23,12 +23,12 @@ import numpy as np
 from myxtts.config.load import build
 from myxtts.devices import plan_devices
 
-CONFIG = build({"data.virtual_devices": 2, "data.data_gpu": 0, "data.model_gpu": 1, "training.xla": True})
-PLAN = plan_devices(CONFIG.data)
+CONFIG = build({"data.virtual_devices": 2, "data.data_gpu": 0, "data.model_gpu": 1, "training.guide_steps": 0})
+PLAN = plan_devices(CONFIG.data, xla="on")
 
 import tensorflow as tf  # noqa: E402
 
-from myxtts.batch import RawBatch  # noqa: E402
+from myxtts.batch import HEAD, RawBatch  # noqa: E402
 from myxtts.models.xtts import XTTS  # noqa: E402
 from myxtts.pipeline.clock import StageClock  # noqa: E402
 from myxtts.pipeline.featurize import Featurizer  # noqa: E402
@@ -36,7 +36,6 @@ from myxtts.pipeline.feed import Feed  # noqa: E402
 from myxtts.training.step import TrainStep  # noqa: E402
 
 ROWS, FRAMES, TOKENS = 2, 192, 48
-REFERENCE = CONFIG.model.reference_frames * CONFIG.audio.hop_samples
 WARM = 4  # batches of a run that are not counted: the buffer fills
 LIMIT, JITTER_LIMIT, VARIATION = 1.05, 1.15, 0.20
 SLACK = 1.02  # "not slower" on a machine that is not quiet
@@ -47,20 +46,18 @@ class Repeated:
 
     def __init__(self, count: int):
         rng = np.random.default_rng(0)
-        samples = FRAMES * CONFIG.audio.hop_samples
-        self._count = count
-        self._raw = RawBatch(
-            tf.constant(rng.integers(-9000, 9000, (ROWS, samples)).astype(np.int16)),
-            tf.fill([ROWS], samples - 1),
-            tf.constant(rng.integers(3, 60, (ROWS, TOKENS)), tf.int32),
-            tf.fill([ROWS], TOKENS),
-            tf.constant(rng.integers(-9000, 9000, (ROWS, REFERENCE)).astype(np.int16)),
-            tf.fill([ROWS], REFERENCE),
-            tf.ones([ROWS]),
-        )
+        samples = (FRAMES + CONFIG.model.reference_frames) * CONFIG.audio.hop_samples
+        labels = rng.integers(3, 60, (ROWS, HEAD + TOKENS + FRAMES))
+        labels[:, :HEAD] = TOKENS, FRAMES, CONFIG.model.reference_frames, 1
+        spans = np.zeros((count, ROWS, 4), np.int64)
+        spans[:] = FRAMES, CONFIG.model.reference_frames, 0, 0
+        spans[:, :, 2] = np.arange(count)[:, None]
+        self._audio = rng.integers(-9000, 9000, (ROWS, samples)).astype(np.int16)
+        self._spans, self._labels = spans, labels
 
     def batches(self, start: int = 0, epochs: int = 0, shuffle: bool = True) -> tf.data.Dataset:
-        return tf.data.Dataset.from_tensors(self._raw).repeat(self._count)
+        audio, labels = tf.constant(self._audio), tf.constant(self._labels)
+        return tf.data.Dataset.from_tensor_slices(self._spans).map(lambda spans: RawBatch(audio, spans, labels))
 
     def names(self, number: int, shuffle: bool = True) -> list[str]:
         return ["noise"]
@@ -71,10 +68,10 @@ class Slower(Featurizer):
 
     repeats: list[int]
 
-    def __call__(self, raw, seed):
-        for _ in range(self.repeats[int(seed[0]) % len(self.repeats)]):
-            batch = super().__call__(raw, seed)
-        return batch
+    def __call__(self, audio, spans):
+        for _ in range(self.repeats[int(spans[0, 2]) % len(self.repeats)]):
+            floats = super().__call__(audio, spans)
+        return floats
 
 
 class Bench:
@@ -84,12 +81,11 @@ class Bench:
         with tf.device(PLAN.model_device):
             model = XTTS(CONFIG.model, 60, CONFIG.audio.n_mels)
             model.create_variables()
-            self._step = TrainStep(model, CONFIG.training)
-            self._scalars = tf.constant(1e-5), tf.constant(0.0)
+            self._step = TrainStep(model, CONFIG.training, PLAN.compiled)
 
     def train(self, batch) -> None:
         with tf.device(PLAN.model_device):
-            self._step(batch, *self._scalars)["loss"].numpy()
+            self._step(batch)["loss"].numpy()
 
     def run(self, pipeline: str, prepare: list[int]) -> list[float]:
         """Seconds between the ends of successive steps."""
@@ -115,7 +111,7 @@ class Bench:
                 batch = next(source)
             ends = [time.perf_counter()]
             for batch in source:
-                batch.mel.numpy()
+                batch.floats.numpy()
                 ends.append(time.perf_counter())
         prepared, ends = list(np.diff(ends)), [time.perf_counter()]
         for _ in range(self._batches):

@@ -79,16 +79,16 @@ class Bench:
         work = profile.Workload(
             source=self._trainer.train_set,
             featurizer=self._trainer.featurizer,
-            step=lambda batch: self._trainer.take_step(batch, config.training.lr)["loss"],
+            step=lambda batch: self._trainer.take_step(batch)["loss"],
             devices=self._trainer.devices,
             arrangement=Arrangement(workers=1, ahead=data.pipeline_buffer_size, slots=SLOTS, mode="split"),
             traces=lambda: 0,
         )
         self._profiler = profile.Profiler(work, steps)
 
-    def _timed(self, batch, rate):
+    def _timed(self, batch):
         self._begins.append(time.perf_counter())
-        return self._step(batch, rate)
+        return self._step(batch)
 
     def overlapped(self, noted: bool) -> float:
         """Milliseconds of a step, timed from outside."""

@@ -56,9 +56,9 @@ class Bench:
         sampler.warm_up = lambda: None  # type: ignore[method-assign]
         self._sampler = sampler
 
-    def _timed(self, batch, rate):
+    def _timed(self, batch):
         self._begins.append(time.perf_counter())
-        return self._take_step(batch, rate)
+        return self._take_step(batch)
 
     def measure(self, cadence: dict[str, int]) -> np.ndarray:
         """Seconds from each step to the next; the work of every cadence falls into the middle of them."""

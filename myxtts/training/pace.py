@@ -8,12 +8,32 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from myxtts.pipeline.clock import StageClock
+
+
+@dataclass
+class Times:
+    """Mean and squared deviations of the times of one batch shape, without the times themselves (Welford 1962)."""
+
+    count: int = 0
+    mean: float = 0.0
+    squares: float = 0.0
+    compiled: bool = False  # whether the first step, which compiles, has passed
+
+    def add(self, seconds: float) -> None:
+        if not self.compiled:
+            self.compiled = True
+            return
+        self.count += 1
+        distance = seconds - self.mean
+        self.mean += distance / self.count
+        self.squares += distance * (seconds - self.mean)
 
 
 class Pace:
@@ -25,7 +45,7 @@ class Pace:
         self._results: list[dict[str, tf.Tensor]] = []
         self._window_begin = self._step_begin = time.perf_counter()
         self._padded = 0
-        self._times: dict[tuple[int, ...], list[float]] = defaultdict(list)
+        self._times: dict[tuple[int, ...], Times] = defaultdict(Times)
         self._waited = self._trained = self._frames = 0.0
 
     @property
@@ -40,7 +60,7 @@ class Pace:
         these times are right on average, while the time of the call alone would not be.
         """
         now = time.perf_counter()
-        self._times[shape].append(now - self._step_begin)
+        self._times[shape].add(now - self._step_begin)
         self._step_begin = now
         self._results.append(results)
         self._padded += shape[0] * shape[1]
@@ -87,14 +107,16 @@ class Pace:
 
     def summary(self) -> dict[str, Any]:
         """The numbers of `Summary`; the first step of each shape is its compilation and does not count."""
-        steady = [values[1:] for values in self._times.values() if len(values) > 1]
-        every = np.array([t for values in steady for t in values] or [0.0])
-        relative = np.array([float(t / np.mean(values)) for values in steady for t in values] or [1.0])
+        steady = [times for times in self._times.values() if times.count]
+        count = max(1, sum(times.count for times in steady))
+        mean = sum(times.count * times.mean for times in steady) / count
+        squares = sum(times.squares + times.count * (times.mean - mean) ** 2 for times in steady)
+        relative = sum(times.squares / times.mean**2 for times in steady)  # each step against its own shape's mean
         return {
             "seconds": self.seconds,
-            "mean_step_ms": float(every.mean() * 1e3),
-            "deviation_step_ms": float(every.std() * 1e3),
-            "variation": float(relative.std()),
+            "mean_step_ms": 1e3 * mean,
+            "deviation_step_ms": 1e3 * (squares / count) ** 0.5,
+            "variation": (relative / count) ** 0.5,
             "frames_per_second": self._frames / self._trained if self._trained else 0.0,
             "data_wait": min(1.0, self._waited / self._trained) if self._trained else 0.0,
             "shapes": len(self._times),

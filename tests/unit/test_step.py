@@ -21,12 +21,12 @@ SMALL = {
 USUAL = {"lr": 1e-3, "warmup_steps": 0, "guide_steps": 0}
 
 
-def make_step(symbols: int = 12, **training) -> TrainStep:
+def make_step(symbols: int = 12, card: bool = False, **training) -> TrainStep:
     keras.utils.set_random_seed(0)
     config = build({**SMALL, **{f"training.{name}": value for name, value in (USUAL | training).items()}})
-    model = XTTS(config.model, symbols, config.audio.n_mels, config.training.mixed_precision)
+    model = XTTS(config.model, symbols, config.audio.n_mels, config.training.mixed_precision, card)
     model.create_variables()
-    return TrainStep(model, config.training)
+    return TrainStep(model, config.training, compiled=card)
 
 
 def make_batch(rows: int = 8, poison: bool = False) -> PackedBatch:
@@ -54,6 +54,37 @@ def test_parts_of_a_batch_give_what_the_whole_gives():
         assert float(other[name]) == pytest.approx(float(one[name]), rel=1e-5), name
     np.testing.assert_allclose(parts.arrays()["weights"], whole.arrays()["weights"], atol=1e-5)
     assert parts.traces == 1
+
+
+def test_what_a_card_is_given_computes_the_same():
+    """The forms for a card, compiled whole by XLA, against those for the CPU."""
+    cpu, card = make_step(), make_step(card=True)
+    for _ in range(3):
+        one, other = cpu(make_batch()), card(make_batch())
+        for name in one:
+            assert float(other[name]) == pytest.approx(float(one[name]), rel=1e-4, abs=1e-6), name
+    np.testing.assert_allclose(card.arrays()["weights"], cpu.arrays()["weights"], atol=2e-5)
+
+
+def test_checkpoints_with_the_names_of_keras_optimizer_are_resumed():
+    step, other = make_step(), make_step()
+    step(make_batch())
+    arrays = step.arrays()
+    arrays |= {"optimizer/2": arrays.pop("momentum"), "optimizer/3": arrays.pop("velocity")}
+    other.restore(arrays, taken=1)
+    for one in (step, other):
+        one(make_batch())
+    for name, array in step.arrays().items():
+        np.testing.assert_array_equal(other.arrays()[name], array, err_msg=name)
+
+
+def test_a_model_has_no_weights_of_its_own_while_it_is_trained_and_gets_them_back():
+    step = make_step()
+    step(make_batch())
+    table = step.model.symbol_table
+    assert table._value is None
+    step.give_back()
+    np.testing.assert_array_equal(table.numpy(), step.named_weights()["text/embed/embeddings"])
 
 
 def test_a_step_that_is_not_finite_changes_nothing():

@@ -1,8 +1,8 @@
 """What a long run costs the host besides its work: memory after 200,000 calls of the step's driver.
 
 The gradient is a stand-in, so that a call takes a fraction of a millisecond; update, schedules, the share of the time
-(another one at every call), the bound of the host's lead and the log's reading are the trainer's own. Exits 1 when
-memory has grown by more than 2 MB.
+(of which the device is told a thousand times), the bound of the host's lead and the log's reading are the trainer's
+own. Exits 1 when memory has grown by more than 2 MB.
 
     python benchmarks/driver.py [--calls 200000]
 """

@@ -97,6 +97,8 @@ def card_number(entry: str, found: FoundCards) -> int | None:
     """The id of the card that an entry of a list means."""
     if entry.isdecimal():
         return int(entry) if int(entry) < len(found) else None
+    if not entry:
+        return None
     matches = [number for number, card in enumerate(found.cards) if card.uuid.startswith(entry)]
     return matches[0] if len(matches) == 1 else None
 
@@ -143,14 +145,19 @@ def choose_one(found: FoundCards, preset: str | None) -> str | None:
     Raises:
         UsageError: there are cards, and none of them can be used.
     """
-    if has_slices(preset):
-        return _entries(preset or "")[0]
-    allowed = allowed_cards(found, preset)
-    usable = [name for number, name in allowed.items() if not found.cards[number].too_new]
+    if has_slices(preset) and not all(card.too_new for card in found.cards):
+        return _entries(preset or "")[0]  # of which card it is a slice, the driver's library tells only as root
+    allowed = allowed_cards(found, None if has_slices(preset) else preset)
+    usable = usable_cards(found, None if has_slices(preset) else preset)
     if allowed and not usable:
         reason = _why_too_new(found.cards[next(iter(allowed))])
         raise UsageError(f"{reason}; to use the CPU, put {VISIBLE}= (nothing behind it) before the command")
-    return usable[0] if usable else None
+    return next(iter(usable.values()), None)
+
+
+def usable_cards(found: FoundCards, preset: str | None) -> dict[int, str]:
+    """The allowed cards that TensorFlow can use."""
+    return {number: name for number, name in allowed_cards(found, preset).items() if not found.cards[number].too_new}
 
 
 def _why_too_new(card: Card) -> str:

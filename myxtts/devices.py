@@ -38,7 +38,7 @@ class DevicePlan:
     model_label: str = ""
     pipeline: str = "buffered"  # sequential, buffered, split or parallel
     virtual: int = 0
-    compiled: bool = False  # whether XLA compiles the whole training step
+    xla: str = "auto"  # one of config.XLA
 
     @property
     def two_devices(self) -> bool:
@@ -51,6 +51,23 @@ class DevicePlan:
     @property
     def trains_on_gpu(self) -> bool:
         return "GPU" in self.model_device
+
+    @property
+    def uses_gpu(self) -> bool:
+        return self.trains_on_gpu or "GPU" in self.data_device
+
+    @property
+    def compiled(self) -> bool:
+        """Whether XLA compiles the whole training step.
+
+        That is worth it on a card, where it saves most of the launches, and takes twice as long on a CPU.
+        """
+        return self.xla == "on" or (self.xla == "auto" and self.trains_on_gpu)
+
+    @property
+    def for_card(self) -> bool:
+        """Whether layers take the forms that a card is quick at, which they are only where XLA compiles them."""
+        return self.trains_on_gpu and self.compiled
 
     def preparing(self, number: int) -> str:
         """Where a batch is prepared; where both devices train, they take turns."""
@@ -125,14 +142,17 @@ def select_gpus(data: DataConfig) -> None:
     and takes memory on each of them. Called again it changes nothing.
     """
     check_request(data)
-    if data.virtual_devices:
-        return
     preset = os.environ.get(VISIBLE)
     if _chosen.get("ours") == preset is not None:  # the list is ours from an earlier call: ids mean the one before it
         preset = _chosen["preset"]
-    found = find_cards()
-    both = data.data_gpu >= 0
-    visible = choose_two(data.data_gpu, data.model_gpu, found, preset) if both else choose_one(found, preset)
+    found, visible = find_cards(), None
+    both = data.data_gpu >= 0 and not data.virtual_devices
+    if data.virtual_devices:
+        visible = "" if len(found) else None  # no card is used: none is shown
+    elif both:
+        visible = choose_two(data.data_gpu, data.model_gpu, found, preset)
+    else:
+        visible = choose_one(found, preset)
     if visible is None:  # no card; whatever is set stays
         return
     if os.environ.get(VISIBLE) != visible and _has_listed_devices():
@@ -200,8 +220,7 @@ def _keep_freed_memory() -> None:
 def plan_devices(data: DataConfig = _DEFAULTS, xla: str = "auto") -> DevicePlan:
     """Sets TensorFlow's devices up as asked and names the two roles.
 
-    All that depends on the kind of device is decided here: whole-step compilation by XLA is worth it on a card, where
-    it saves most of the launches, and twice as slow on a CPU.
+    The plan decides all that depends on the kind of device.
 
     Raises:
         UsageError: the request cannot be met on this machine.
@@ -228,17 +247,16 @@ def plan_devices(data: DataConfig = _DEFAULTS, xla: str = "auto") -> DevicePlan:
     pipeline = data.pipeline or ("split" if both else "buffered")
     if pipeline == "buffered":  # both roles on the device that trains
         one, labels = two, (labels[1], labels[1])
-    plan = DevicePlan(one, two, *labels, pipeline=pipeline, virtual=data.virtual_devices)
-    return replace(plan, compiled=xla == "on" or (xla == "auto" and plan.trains_on_gpu))
+    return DevicePlan(one, two, *labels, pipeline=pipeline, virtual=data.virtual_devices, xla=xla)
 
 
 def best_device(wanted: str | None = None) -> str:
-    """The wanted device, else the first GPU, else the CPU; TensorFlow is shown one GPU and no more.
+    """The wanted device, else the first GPU, else the CPU; TensorFlow is shown one GPU where one is wanted.
 
     Raises:
         UsageError: the wanted one is not here; TensorFlow would take another without a word.
     """
-    if not _has_listed_devices():
+    if not _has_listed_devices() and (wanted is None or plain_name(wanted) == "/GPU:0"):
         select_gpus(_DEFAULTS)
     tf = import_tensorflow()
     found = [plain_name(device.name) for device in tf.config.list_logical_devices() if device.device_type in "CPU GPU"]

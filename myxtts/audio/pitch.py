@@ -62,9 +62,10 @@ def periodicity(wave: np.ndarray, audio: AudioConfig) -> np.ndarray:
     """
     window, own, lags, transform = _window(audio)
     half, thin = len(window) // 2, _thinning(audio)
+    count = audio.mel_frames(len(wave))
     wave = np.pad(wave, (half * thin, half * thin + -len(wave) % thin))
     thinned = wave.reshape(-1, thin).mean(1, dtype=np.float32)
-    frames = np.lib.stride_tricks.sliding_window_view(thinned, len(window))[:: audio.hop_samples // thin]
+    frames = np.lib.stride_tricks.sliding_window_view(thinned, len(window))[:: audio.hop_samples // thin][:count]
     energy, kept = np.empty(len(frames), np.float32), int(lags.max()) + 2
     correlation = np.empty((len(frames), kept), np.float32)
     padded = np.zeros((BLOCK, transform), np.float32)  # by hand: NumPy would pad in float64

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from myxtts.cli.display import counting_display
 from myxtts.cli.settings import configure
-from myxtts.config.config import XTTSConfig
+from myxtts.config.config import DataConfig, XTTSConfig
 from myxtts.data.cache import cache_root, learn_tokenizer, prepare, require_clips
 from myxtts.data.inspect import ClipView, inspect_clip
 from myxtts.data.pack import REJECTED, Pack
@@ -126,18 +126,21 @@ def _draw(view: ClipView, config: XTTSConfig, target: str | None) -> Path | None
     """The clip's mel as a PNG file, where there is sound to draw."""
     if view.wave is None:
         return None
-    from myxtts.devices import import_tensorflow
+    from myxtts.devices import HOST, import_tensorflow, select_gpus
 
+    select_gpus(DataConfig(virtual_devices=1))  # a picture needs no card
     tf = import_tensorflow()
     from myxtts.audio.mel import log_mel
     from myxtts.audio.picture import colour, png
 
     name = "".join(c if c.isalnum() or c in "-_." else "_" for c in view.id)[:100]
     path = Path(target) if target else cache_root(config) / "pictures" / f"{name}.png"
+    with tf.device(HOST):
+        mel = log_mel(tf.constant(view.wave[None]), config.audio)[0].numpy()
     try:
         if not target:
             path.parent.mkdir(exist_ok=True)
-        path.write_bytes(png(colour(log_mel(tf.constant(view.wave[None]), config.audio)[0].numpy().T, scale=4)))
+        path.write_bytes(png(colour(mel.T, scale=4)))
     except OSError as error:
         raise UsageError(f"cannot write {path}: {error.strerror}; choose another --picture") from None
     return path

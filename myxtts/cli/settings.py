@@ -21,7 +21,11 @@ def configure(
         keep: how the keys begin that are taken from it.
     """
     flags = {key: value for key, value in vars(options).items() if "." in key}
-    return resolve(Path(options.config) if options.config else None, flags, saved, keep)
+    config, origin = resolve(Path(options.config) if options.config else None, flags, saved, keep)
+    for role in ("data", "model"):
+        if f"data.{role}_gpu_memory" in flags and not config.data.memory_isolation:
+            raise UsageError(f"--{role}-gpu-memory needs --enable-memory-isolation")
+    return config, origin
 
 
 def describe(config: XTTSConfig, origin: Mapping[str, str]) -> list[str]:

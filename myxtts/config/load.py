@@ -88,6 +88,8 @@ def resolve(
     """
     values: dict[str, Any] = read_yaml(saved) if saved is not None else {}
     values = {key: value for key, value in values.items() if key.startswith(keep)}
+    if saved is not None and "xla: false" in saved.read_text(encoding="utf-8"):  # once the default; now off is quoted
+        values.pop("training.xla", None)
     usual = flatten(build({"model.size": values.get("model.size", "tiny")}))
     origin = {key: SAVED for key, value in values.items() if value != usual[key]}
     if path is not None:

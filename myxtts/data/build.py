@@ -31,7 +31,7 @@ from myxtts.files import sync
 
 JOURNAL = "journal.jsonl"
 SYNC_SECONDS = 0.5  # work that a kill may cost
-TOGETHER = 16  # clips whose pitch is tracked at once
+TOGETHER = 8  # clips whose pitch is tracked at once
 
 
 def build_pack(
@@ -65,7 +65,7 @@ def build_pack(
         unfinished.mkdir(exist_ok=True)
         with _Journal(unfinished) as journal:
             groups = (rows[first : first + TOGETHER] for first in range(journal.done, len(rows), TOGETHER))
-            for group in map_in_order(work, groups, workers):
+            for group in map_in_order(work, groups, workers, ahead=1):
                 for result in group:
                     journal.add(result)
                     progress("checking clips", journal.done, len(rows))

@@ -16,12 +16,17 @@ Result = TypeVar("Result")
 AHEAD = 4  # results that may wait, for each worker
 
 
-def map_in_order(function: Callable[[Item], Result], items: Iterable[Item], workers: int) -> Iterator[Result]:
-    """Yields `function(item)` for each item; leaving the loop early cancels what has not begun."""
+def map_in_order(
+    function: Callable[[Item], Result], items: Iterable[Item], workers: int, ahead: int = AHEAD
+) -> Iterator[Result]:
+    """Yields `function(item)` for each item, at most `ahead` results a worker early.
+
+    Leaving the loop early cancels what has not begun.
+    """
     source = iter(items)
     pool = ThreadPoolExecutor(workers)
     try:
-        waiting: deque[Future[Result]] = deque(pool.submit(function, item) for item in islice(source, AHEAD * workers))
+        waiting: deque[Future[Result]] = deque(pool.submit(function, item) for item in islice(source, ahead * workers))
         while waiting:
             result = waiting.popleft().result()
             waiting.extend(pool.submit(function, item) for item in islice(source, 1))

@@ -167,7 +167,7 @@ class _Validation:
 
             config = self._config
             with tf.device(self._plan.model_device):
-                model = XTTS(config.model, 40, config.audio.n_mels, card=self._plan.trains_on_gpu)
+                model = XTTS(config.model, 40, config.audio.n_mels, card=self._plan.for_card)
                 model.create_variables()
                 step = TrainStep(model, config.training, self._plan.compiled)
             variables = step.variables()

@@ -16,7 +16,7 @@ import numpy as np
 
 from myxtts.audio.wav import write_wave
 from myxtts.batch import PackedBatch
-from myxtts.cards import find_cards
+from myxtts.cards import find_cards, usable_cards
 from myxtts.config.config import XTTSConfig
 from myxtts.devices import wait_for
 from myxtts.diagnostics.profile import Workload, pass_batches
@@ -62,7 +62,7 @@ def real_workload(config: XTTSConfig, steps: int) -> Iterator[Workload]:
             traces=lambda: trainer.step.traces + trainer.featurizer.traces,
             time_parts=functools.partial(time_parts, trainer),
             can_halve=data.batch_size % 2 == 0,
-            spare_gpu=data.data_gpu < 0 and trainer.devices.trains_on_gpu and len(find_cards()) > 1,
+            spare_gpu=data.data_gpu < 0 and trainer.devices.trains_on_gpu and len(usable_cards(find_cards(), None)) > 1,
         )
 
 

@@ -114,9 +114,18 @@ def _gelu_backward(x: tf.Tensor, upstream: tf.Tensor) -> tf.Tensor:
 
 
 @tf.custom_gradient
-def gelu(x: tf.Tensor):
-    """The exact GELU (Hendrycks & Gimpel 2016); XLA makes one pass of it each way, where single operations take ten."""
+def _compiled_gelu(x: tf.Tensor):
     return _gelu_forward(x), lambda upstream: _gelu_backward(x, upstream)
+
+
+def gelu(x: tf.Tensor) -> tf.Tensor:
+    """The exact GELU (Hendrycks & Gimpel 2016).
+
+    XLA makes one pass of it each way, where single operations take ten; but it compiles every shape anew, which pays
+    in training with its few batch shapes and not in speaking, where every sentence has another length.
+    """
+    few_shapes = not tf.executing_eagerly() and x.shape.is_fully_defined()
+    return _compiled_gelu(x) if few_shapes else tf.nn.gelu(x)
 
 
 class DepthwiseConv(layers.Layer):

@@ -239,7 +239,7 @@ class Feed:
             if raw is None:
                 return
             device = self._devices.preparing(number)
-            with self._stage("preprocess", number), self._turn, tf.device(device), guarded_copies():
+            with self._stage("preprocess", number), tf.device(device), guarded_copies():
                 floats = self._featurize(raw, device)
                 require_on(device, {"floats": floats}, "features")
                 if self._exact:
@@ -265,15 +265,19 @@ class Feed:
                 self._save_memory(f"⚠️ out of memory: {device} prepares batches in {self._parts} parts from now on")
 
     def _featurize_parts(self, raw: RawBatch, device: str, rows: int) -> tf.Tensor:
-        if self._parts == 1:
-            return self._featurizer(move(raw.audio, device), move(raw.spans, device))
+        """Features of so many rows at a time. A copy waits for its receiver, so nobody's turn is held meanwhile."""
         found = []
         for part in range(self._parts):
-            with tf.device(HOST):
-                audio, spans = (x[part * rows : (part + 1) * rows] for x in (raw.audio, raw.spans))
-                spans += tf.constant([0, 0, 0, part], tf.int64)  # parts draw numbers of their own
-            found.append(self._featurizer(move(audio, device), move(spans, device)))
-        return tf.concat(found, 0)
+            audio, spans = raw.audio, raw.spans
+            if self._parts > 1:
+                with tf.device(HOST):
+                    audio, spans = (x[part * rows : (part + 1) * rows] for x in (audio, spans))
+                    spans += tf.constant([0, 0, 0, part], tf.int64)  # parts draw numbers of their own
+            audio, spans = move(audio, device), move(spans, device)
+            with self._turn:
+                found.append(self._featurizer(audio, spans))
+        with self._turn:
+            return found[0] if len(found) == 1 else tf.concat(found, 0)
 
     def _send_when_it_fits(self, floats: tf.Tensor, labels: tf.Tensor, prepared_on: str) -> StepInput:
         """Sends a batch; where memory runs out and is to be saved, fewer batches wait on the model device."""

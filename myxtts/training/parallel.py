@@ -49,7 +49,7 @@ class ParallelStep(TrainStep):
     def _find_theirs(self, batch: ShardedBatch, given: Given, adversarial: bool) -> tuple[tf.Tensor, Losses]:
         """The other half's gradient and losses, brought to the model device."""
         device, home = self._devices.data_device, self._devices.model_device
+        given = tf.nest.map_structure(lambda tensor: move(tensor, device), given)
         with self._turn, tf.device(device):
-            given = tf.nest.map_structure(lambda tensor: move(tensor, device), given)
             found = self.gradient.of(given, batch.on_data, batch.data_head, self.parts, adversarial)
         return tf.nest.map_structure(lambda tensor: move(tensor, home), found)

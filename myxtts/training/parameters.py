@@ -12,7 +12,8 @@ import numpy as np
 import tensorflow as tf
 
 # Floats. A slice that begins and ends at a multiple of 64 bytes is no copy to TensorFlow but a view, and XLA takes
-# views that begin at a multiple of 128 bytes as arguments; so the slices cost a card nothing.
+# views that begin at a multiple of 128 bytes as arguments; so slices cost a card nothing, but for those of weights
+# whose size is no multiple of 16, which are small.
 ALIGNMENT = 64
 
 

@@ -14,7 +14,7 @@ STEPS = 2
 
 
 class RunAhead:
-    """Lets the loop begin a step once the one two before it is done; use it as a context manager.
+    """Keeps at most so many steps under way when the next one is begun; use it as a context manager.
 
     Nothing else holds the host back: a card takes launches as long as it has memory for them. A result is read by a
     thread of its own right after its step was begun, because TensorFlow reads only after all that was begun before the
@@ -33,7 +33,7 @@ class RunAhead:
         self._reader.shutdown(cancel_futures=True)
 
     def add(self, result: tf.Tensor) -> None:
-        """Notes a step by one of its scalars; waits for the step so many before it."""
+        """Notes that a step was begun, by one of its scalars; waits for the step so many before it."""
         self._under_way.append(self._reader.submit(result.numpy))  # host sync, in that thread
         while len(self._under_way) > self._steps:
             self._under_way.popleft().result()

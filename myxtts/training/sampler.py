@@ -57,13 +57,13 @@ class Sampler:
         self._speaker = self._make_speaker()
         self._speaker.say(0)
 
-    def begin(self, step: int, average: np.ndarray) -> None:
+    def begin(self, step: int, read_average: Callable[[], np.ndarray]) -> None:
         """Has the sentences spoken beside the loop, unless the ones before are still being spoken."""
         if self._speaking:
             self._aside.do(lambda: Notice(step, f"⚠️ no {self.WHAT}: the last one is still being spoken"))
             return
         self._speaking = True
-        self._aside.do(functools.partial(self._speak_all, step, average))
+        self._aside.do(functools.partial(self._speak_all, step, read_average()))
 
     def _speak_all(self, step: int, average: np.ndarray) -> Sample | Examined | Notice:
         try:

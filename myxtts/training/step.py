@@ -213,7 +213,8 @@ class TrainStep:
         """
         rate = self.schedule.rate(state.taken, state.elapsed)
         gradient = gradient / state.scale
-        finite = tf.math.is_finite(loss) & tf.reduce_all(tf.math.is_finite(gradient))
+        # No number and no infinity goes unnoticed in the sum, nor a norm that is too large for one.
+        finite = tf.math.is_finite(loss) & tf.math.is_finite(tf.reduce_sum(gradient * gradient))
         moved = adamw(state.optimizer, gradient, finite, rate, self.config, self._learning)
         skipped = 1.0 - tf.cast(finite, tf.float32)
         bad = skipped * tf.cast(state.scale <= 1.0, tf.float32)
@@ -268,11 +269,12 @@ class Gradient:
     ):
         self._model, self._parameters, self._learns, self._guidance = model, parameters, learns, guidance
         self._objective = objective_for(model, config)
-        self._numbers: dict[tuple[str, int], tf.Tensor] = {}
         self.traces = 0
         # The slices are made outside of what XLA compiles: there they are views, inside they would be copies.
         self._inner = tf.function(self.find, autograph=False, jit_compile=True) if compiled else self.find
         self._outer = tf.function(self._slice_and_find, autograph=False)
+        self._cut = tf.function(self._cut_rows, autograph=False)
+        self._add = tf.function(self._add_up, autograph=False)
 
     def of(
         self, given: Given, batch: PackedBatch, head: tf.Tensor | None, parts: int, adversarial: bool
@@ -281,21 +283,22 @@ class Gradient:
 
         `head` holds the sizes of the batch that this one is a shard of, where it is one.
         """
-        arguments = (given, batch.floats, batch.labels, head, batch.layout, adversarial, parts)
-        gradient, losses = self._outer(*arguments, self._number(0, batch))
-        for part in range(1, parts):
-            more, found = self._outer(*arguments, self._number(part, batch))
-            gradient += more
-            losses = {name: losses[name] + found[name] for name in losses}
-        return gradient, losses
+        pieces = [(batch.floats, batch.labels)]
+        if parts > 1:
+            head = batch.labels[:, :HEAD] if head is None else head
+            pieces = self._cut(batch.floats, batch.labels, parts)
+        found = [self._outer(given, *piece, head, batch.layout, adversarial) for piece in pieces]
+        if parts == 1:
+            return found[0]
+        return self._add(found)
 
-    def _number(self, part: int, batch: PackedBatch) -> tf.Tensor:
-        """A number on the batch's device, made once."""
-        key = batch.floats.backing_device, part
-        if key not in self._numbers:
-            with tf.device(key[0]):
-                self._numbers[key] = tf.identity(tf.constant(part, tf.int64))
-        return self._numbers[key]
+    @staticmethod
+    def _cut_rows(floats: tf.Tensor, labels: tf.Tensor, parts: int) -> list[tuple[tf.Tensor, tf.Tensor]]:
+        return list(zip(tf.split(floats, parts), tf.split(labels, parts), strict=True))
+
+    @staticmethod
+    def _add_up(found: list[tuple[tf.Tensor, Losses]]) -> tuple[tf.Tensor, Losses]:
+        return tf.nest.map_structure(lambda *values: tf.add_n(values), *found)
 
     def _slice_and_find(
         self,
@@ -305,14 +308,7 @@ class Gradient:
         head: tf.Tensor | None,
         layout: Layout,
         adversarial: bool,
-        parts: int,
-        part: tf.Tensor,
     ) -> tuple[tf.Tensor, Losses]:
-        if parts > 1:
-            head = labels[:, :HEAD] if head is None else head
-            rows = floats.shape[0] // parts
-            first = tf.cast(part, tf.int32) * rows
-            floats, labels = (tf.slice(x, [first, 0], [rows, x.shape[1]]) for x in (floats, labels))
         slices = self._parameters.slices(given.weights)
         return self._inner(slices, given.buffers, given.taken, given.scale, floats, labels, head, layout, adversarial)
 

@@ -91,10 +91,10 @@ class XTTSTrainer:
             raise UsageError(f"{error}; to teach it, start a new run with --init-from {resume_checkpoint}") from None
         self._notices = [] if self.val_set else go_without_validation(config, len(self.train_set.clips))
         self.voices = collect_voices(self.train_set)
-        self.target = make_target(config, len(self.tokenizer.symbols), self.devices.trains_on_gpu)
+        self.target = make_target(config, len(self.tokenizer.symbols), self.devices.for_card)
         self.featurizer = self.target.make_featurizer()
         # Feed, sample audio and, with one card, training share the data device: threads take turns to give a card work.
-        self._turn: AbstractContextManager = threading.RLock() if self.devices.trains_on_gpu else nullcontext()
+        self._turn: AbstractContextManager = threading.RLock() if self.devices.uses_gpu else nullcontext()
         self._training_turn = nullcontext() if self.devices.two_devices else self._turn
         with tf.device(self.devices.model_device):
             self._given_model = model
@@ -217,6 +217,8 @@ class XTTSTrainer:
             RunAhead() as ahead,
             ExitStack() as stack,
         ):
+            if self._given_model is not None:  # who gave a model wants it trained
+                stack.callback(self._give_back)
             logbook.record_run(self.state.step, self._about())
             judged = self.val_set is not None and self.target.loss_tells_best
             saver = Saver(run, config.keep, aside, self.state.step, judged)
@@ -260,19 +262,20 @@ class XTTSTrainer:
                     saver.save(self._checkpoint(pace))
                 for every, sampler in samplers:
                     if self.state.step % every == 0:
-                        sampler.begin(self.state.step, self.step.averaged_weights())
+                        sampler.begin(self.state.step, self.step.averaged_weights)
                 self._tell(logbook, [*aside.take_reports(), *speaking.take_reports()])
                 if report.is_set():
                     report.clear()
                     logbook.record_event(self._summary(pace))
                 if last:
                     break
-        if self._given_model is not None:  # who gave a model wants it trained
-            with tf.device(self.devices.model_device):
-                self.step.give_back()
         if self.bad_steps.too_many:
             raise self.bad_steps.dump(run, self.train_set.names)
         return self._summary(pace)
+
+    def _give_back(self) -> None:
+        with tf.device(self.devices.model_device):
+            self.step.give_back()
 
     def _patience_is_over(self) -> bool:
         return 0 < self.config.training.early_stop <= self.state.validations_since_best
@@ -424,5 +427,6 @@ class XTTSTrainer:
     def _make_sampler(self, kind: type[Sampler], count: int, run: Path, aside: Aside[Event]) -> Sampler:
         device = self.devices.data_device if self.devices.two_devices else HOST
         spoken = self.val_set or self.train_set
-        make_speaker = functools.partial(self.target.make_speaker, spoken, self.voices, device, self._turn, count)
+        turn = self._turn if self.devices.two_devices else nullcontext()  # the host is nobody else's
+        make_speaker = functools.partial(self.target.make_speaker, spoken, self.voices, device, turn, count)
         return kind(make_speaker, self.config.audio.sample_rate, run, aside)

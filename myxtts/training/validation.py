@@ -47,10 +47,13 @@ def validate(
         batch = join(given, device)
         with naming_stage("validation", number, functools.partial(names, number)), turn, tf.device(device):
             losses, output = evaluate(batch)
+            weight = tf.reduce_sum(read_sizes(batch.labels).weights)
         results.append({name: float(value) for name, value in losses.items()})  # host sync
-        weights.append(float(tf.reduce_sum(read_sizes(batch.labels).weights)))
+        weights.append(float(weight))
         first = first or (batch, output)
     if first is None or stop.is_set():
         return None
     means = {name: float(np.average([r[name] for r in results], weights=weights)) for name in results[0]}
-    return Validation(step, means, draw(*first))
+    with turn, tf.device(device):
+        pictures = draw(*first)
+    return Validation(step, means, pictures)

@@ -157,7 +157,7 @@ def test_a_hangup_and_a_report_that_is_asked_for_too_early(corpus, tiny_yaml, tm
         process.send_signal(signal.SIGUSR1)  # too early for a report
         assert any(line.startswith("step 5 ") for line in lines)
         process.send_signal(signal.SIGHUP)
-        process.communicate(timeout=60)
+        process.communicate(timeout=600)
     assert process.returncode == 128 + signal.SIGHUP
     assert read_checkpoint(tmp_path / "run" / "latest").state.step >= 5
 
@@ -173,7 +173,7 @@ def test_one_signal_asks_for_the_report_and_another_ends_the_run(corpus, tiny_ya
         assert any(line.startswith("📊 Performance") for line in lines)
         assert "steps in" in next(lines) and "step time" in next(lines)
         process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=60)
+        process.communicate(timeout=600)
     assert process.returncode == 143
 
 

@@ -96,7 +96,7 @@ def test_a_signal_ends_a_run_on_two_devices_and_saves(corpus, tiny_yaml, tmp_pat
     ) as process:
         assert any(line.startswith("step 5 ") for line in iter(process.stdout.readline, ""))
         process.send_signal(number)
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=600)
     assert process.returncode == 128 + number and not errors
     assert read_checkpoint(tmp_path / "run" / "latest").state.step >= 5
     with pytest.raises(ProcessLookupError):  # nothing of its process group is left
@@ -146,7 +146,7 @@ def test_a_stopped_run_saves_and_the_command_resumes_it_with_its_own_settings(ru
         lines = iter(process.stdout.readline, "")
         assert any(line.startswith("step 5 ") for line in lines)
         process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=60)
+        process.communicate(timeout=600)
     assert process.returncode == 128 + signal.SIGTERM
     stopped = read_checkpoint(run / "latest")
     step = stopped.state.step

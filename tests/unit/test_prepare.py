@@ -308,7 +308,7 @@ def test_two_at_once_agree(larger_set, tmp_path):
     processes = [
         subprocess.Popen(command(larger_set, tmp_path / "cache"), stdout=subprocess.PIPE, text=True) for _ in range(3)
     ]
-    documents = [json.loads(process.communicate(timeout=120)[0]) for process in processes]
+    documents = [json.loads(process.communicate(timeout=600)[0]) for process in processes]
     assert [process.returncode for process in processes] == [0, 0, 0]
     assert documents[0] == documents[1] == documents[2] and documents[0]["accepted"] == 240
     assert [path.name for path in (tmp_path / "cache").iterdir() if path.name.startswith(".")] == []

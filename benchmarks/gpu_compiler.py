@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 os.environ["JAX_PLATFORMS"] = "cpu"
-os.environ["XLA_FLAGS"] = "--xla_gpu_enable_triton_gemm=false"  # without a card there is nothing to tune them on
+# As training sets it (`devices.py`); and without a card there is nothing to tune Triton's matrix products on.
+os.environ["XLA_FLAGS"] = "--xla_allow_excess_precision=false --xla_gpu_enable_triton_gemm=false"
 
 import jax
 import numpy as np

@@ -179,6 +179,7 @@ def _has_listed_devices() -> bool:
 def import_tensorflow() -> ModuleType:
     """TensorFlow without its start-up chatter on standard error; all of it is shown when the import fails."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    _set_xla_flags()
     _keep_freed_memory()
     if sys.stderr is not None:
         sys.stderr.flush()
@@ -196,6 +197,17 @@ def import_tensorflow() -> ModuleType:
             os.close(saved)
     tensorflow.get_logger().addFilter(_is_news)
     return tensorflow
+
+
+def _set_xla_flags() -> None:
+    """Has XLA keep what is half precision in half precision, unless the user's own flags say otherwise.
+
+    By itself it leaves out a rounding to bfloat16 that is followed by a widening, and then carries float32 from kernel
+    to kernel: an eighth more bytes in a training step (`make gpu-code`).
+    """
+    flag, found = "--xla_allow_excess_precision", os.environ.get("XLA_FLAGS", "")
+    if flag not in found:
+        os.environ["XLA_FLAGS"] = f"{found} {flag}=false".strip()
 
 
 def _is_news(record: logging.LogRecord) -> bool:

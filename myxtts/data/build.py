@@ -31,7 +31,7 @@ from myxtts.files import sync
 
 JOURNAL = "journal.jsonl"
 SYNC_SECONDS = 0.5  # work that a kill may cost
-TOGETHER = 8  # clips whose pitch is tracked at once
+TOGETHER = 16  # clips whose pitch is tracked at once
 
 
 def build_pack(

@@ -1,10 +1,11 @@
 """What overlap is worth: the real feed and the real step on two parts of the CPU of one core each.
 
 Prints, for three ratios of preparing (A) to training (B) and for an A that varies, the time a step takes in each
-mode. Every round measures both stages alone and all modes in turn, each by the median of its batches (the mean where A
-varies); the figures are medians over the rounds, and the ratio to the slower stage is taken within each round, because
-a shared machine drifts. Exits 1 when split takes more than 1.05 times the slower stage (1.15 where A varies), when
-buffered on one device is slower than sequential, or when step times vary by more than 20 %.
+mode. Every round measures all modes in turn, each by the median of its batches (the mean where A varies), and both
+stages alone right before and right after split; the figures are medians over the rounds, and the ratio to the slower
+stage is taken within each round, because a shared machine drifts. Exits 1 when split takes more than 1.05 times the
+slower stage (1.15 where A varies), when buffered on one device is slower than sequential, or when step times vary by
+more than 20 %.
 
 Both stages are compiled by XLA here, so each keeps one core busy and no more. This proves order and overlap; transfer
 between real cards is not measured.
@@ -122,8 +123,11 @@ class Bench:
     def round(self, prepare: list[int]) -> dict[str, float]:
         """Every measurement once."""
         middle = np.median if len(prepare) == 1 else np.mean
-        a, b = (float(middle(found)) for found in self.alone(prepare))
-        times = {mode: self.run(mode, prepare) for mode in ("sequential", "buffered", "split")}
+        before = self.alone(prepare)
+        times = {"split": self.run("split", prepare)}
+        after = self.alone(prepare)  # right before and right after, because the machine drifts by more than the limit
+        a, b = (float(np.mean([middle(one), middle(other)])) for one, other in zip(before, after, strict=True))
+        times |= {mode: self.run(mode, prepare) for mode in ("buffered", "sequential")}
         middles = {mode: float(middle(found)) for mode, found in times.items()}
         variation = float(np.std(times["split"]) / np.mean(times["split"]))
         return {"a": a, "b": b, **middles, "ratio": middles["split"] / max(a, b), "variation": variation}

@@ -151,7 +151,13 @@ def test_a_hangup_and_a_report_that_is_asked_for_too_early(corpus, tiny_yaml, tm
     words = ["train", "--train-data", corpus, "--config", tiny_yaml, "--checkpoint-dir", tmp_path / "run",
              "--cache-dir", tmp_path / "cache", "--save-every", 1000, "--val-every", 1000]  # fmt: skip
     command = [sys.executable, "-m", "myxtts", *map(str, words)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+
+    def hear_hangups() -> None:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)  # tests that run under nohup hand its deafness on
+
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, preexec_fn=hear_hangups
+    ) as process:
         lines = iter(process.stdout.readline, "")
         assert next(lines)
         process.send_signal(signal.SIGUSR1)  # too early for a report

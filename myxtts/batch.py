@@ -78,6 +78,11 @@ def _size(tensor: tf.Tensor, axis: int) -> Any:
     return tensor.shape[axis] if tensor.shape[axis] is not None else tf.shape(tensor)[axis]
 
 
+def join_rows(*parts: tf.Tensor) -> tf.Tensor:
+    """Tensors [B, ...] as one [B, N], in the order in which a layout unpacks them."""
+    return tf.concat([tf.reshape(part, [part.shape[0], -1]) for part in parts], 1)
+
+
 def _cut(rows: tf.Tensor, *shapes: tuple) -> list[tf.Tensor]:
     """Parts of rows [B, N], one behind the other, each in a shape [B, ...]."""
     parts, first = [], 0
@@ -91,7 +96,7 @@ def _cut(rows: tf.Tensor, *shapes: tuple) -> list[tf.Tensor]:
 
 
 class SpeechLayout(NamedTuple):
-    """Where everything lies in a packed batch of the speech model."""
+    """Where everything lies in a packed batch of the speech model: mel, reference, noise and moments in its floats."""
 
     n_mels: int
     reference_frames: int
@@ -105,10 +110,6 @@ class SpeechLayout(NamedTuple):
     def tokens(self, floats: tf.Tensor, labels: tf.Tensor) -> Any:
         return _size(labels, 1) - HEAD - self.frames(floats)
 
-    def join(self, *parts: tf.Tensor) -> tf.Tensor:
-        """Mel, reference, noise and moments as one float32 [B, N]."""
-        return tf.concat([tf.reshape(part, [part.shape[0], -1]) for part in parts], 1)
-
     def unpack(self, floats: tf.Tensor, labels: tf.Tensor) -> Batch:
         frames, bands = self.frames(floats), self.n_mels
         drawn = frames if self.draws else 0
@@ -121,7 +122,7 @@ class SpeechLayout(NamedTuple):
 
     def pack(self, batch: Batch) -> "PackedBatch":
         """The way back, for batches that no pipeline made."""
-        floats = self.join(batch.mel, batch.reference, batch.noise, batch.moments)
+        floats = join_rows(batch.mel, batch.reference, batch.noise, batch.moments)
         weights = tf.cast(batch.weights, tf.int32)
         head = tf.stack([batch.text_lengths, batch.mel_lengths, batch.reference_lengths, weights], 1)
         labels = tf.concat([head, batch.tokens, batch.pitch], 1)
@@ -129,7 +130,7 @@ class SpeechLayout(NamedTuple):
 
 
 class WaveLayout(NamedTuple):
-    """Where everything lies in a packed batch of the vocoder."""
+    """Where everything lies in a packed batch of the vocoder: mel, waves and noise in its floats."""
 
     n_mels: int
     slice_frames: int
@@ -145,10 +146,6 @@ class WaveLayout(NamedTuple):
     def samples(self) -> int:
         return (self.slice_frames - 1) * self.hop_samples
 
-    def join(self, *parts: tf.Tensor) -> tf.Tensor:
-        """Mel, waves and noise as one float32 [B, N]."""
-        return tf.concat([tf.reshape(part, [part.shape[0], -1]) for part in parts], 1)
-
     def unpack(self, floats: tf.Tensor, labels: tf.Tensor) -> WaveBatch:
         mel, waves, noise = _cut(floats, (self.slice_frames, self.n_mels), (self.samples,), (self.samples,))
         return WaveBatch(mel, waves, tf.cast(labels[:, HEAD:], tf.int32), noise, *read_sizes(labels))
@@ -157,7 +154,7 @@ class WaveLayout(NamedTuple):
         """The way back, for batches that no pipeline made."""
         none, weights = tf.zeros_like(batch.text_lengths), tf.cast(batch.weights, tf.int32)
         head = tf.stack([batch.text_lengths, batch.mel_lengths, none, weights], 1)
-        floats = self.join(batch.mel, batch.waves, batch.noise)
+        floats = join_rows(batch.mel, batch.waves, batch.noise)
         return PackedBatch(floats, tf.cast(tf.concat([head, batch.pitch], 1), tf.int64), self)
 
 

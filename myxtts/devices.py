@@ -304,8 +304,7 @@ def memory_limits(data: DataConfig) -> tuple[int, ...]:
     if not data.memory_isolation:
         return ()
     asked = ((data.data_gpu, data.data_gpu_memory), (data.model_gpu, data.model_gpu_memory))
-    found = find_cards() if 0 in (data.data_gpu_memory, data.model_gpu_memory) else None
-    return tuple(limit or default_limit_mb(number, found) for number, limit in asked)  # type: ignore[arg-type]
+    return tuple(limit or default_limit_mb(number, find_cards()) for number, limit in asked)
 
 
 def _set_memory(tf: ModuleType, gpus: list, data: DataConfig) -> None:

@@ -7,7 +7,7 @@ Out: float32 [B, N], packed as a layout says, on the device where it was called;
 import tensorflow as tf
 
 from myxtts.audio.mel import amplify, log_mel
-from myxtts.batch import SLICE_MARGIN, layout_for
+from myxtts.batch import SLICE_MARGIN, join_rows, layout_for
 from myxtts.config.config import XTTSConfig
 
 
@@ -34,7 +34,7 @@ class Featurizer:
         mel = log_mel(waves[:, : frames * hop], self._audio)[:, :frames]
         mel *= tf.sequence_mask(spans[:, 0], frames, tf.float32)[:, :, None]
         drawn = frames if self._model.refiner_blocks else 0
-        return self.layout.join(
+        return join_rows(
             mel,
             self._read_references(waves[:, frames * hop :], spans[:, 1], seed),
             tf.random.stateless_normal([rows, drawn, self._audio.n_mels], seed + 3, alg="philox"),
@@ -66,7 +66,7 @@ class WaveFeaturizer(Featurizer):
         waves = tf.cast(audio, tf.float32) / 32768.0
         margin = SLICE_MARGIN * self._audio.hop_samples
         inside = waves[:, margin:-margin]
-        return self.layout.join(
+        return join_rows(
             log_mel(waves, self._audio)[:, SLICE_MARGIN : SLICE_MARGIN + self._frames],
             inside,
             tf.random.stateless_normal(inside.shape, tf.cast(spans[0, 2:], tf.int32) + 1, alg="philox"),

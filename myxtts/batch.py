@@ -148,7 +148,8 @@ class WaveLayout(NamedTuple):
 
     def unpack(self, floats: tf.Tensor, labels: tf.Tensor) -> WaveBatch:
         mel, waves, noise = _cut(floats, (self.slice_frames, self.n_mels), (self.samples,), (self.samples,))
-        return WaveBatch(mel, waves, tf.cast(labels[:, HEAD:], tf.int32), noise, *read_sizes(labels))
+        pitch = _cut(tf.cast(labels[:, HEAD:], tf.int32), (self.slice_frames,))[0]
+        return WaveBatch(mel, waves, pitch, noise, *read_sizes(labels))
 
     def pack(self, batch: WaveBatch) -> "PackedBatch":
         """The way back, for batches that no pipeline made."""

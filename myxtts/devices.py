@@ -19,6 +19,7 @@ from types import ModuleType
 from typing import Any
 
 from myxtts.cards import ORDER, VISIBLE, card_number, choose_one, choose_two, default_limit_mb, find_cards
+from myxtts.compiled import keep_compiled
 from myxtts.config.config import DataConfig
 from myxtts.errors import RunError, UsageError
 
@@ -180,6 +181,7 @@ def import_tensorflow() -> ModuleType:
     """TensorFlow without its start-up chatter on standard error; all of it is shown when the import fails."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     _set_xla_flags()
+    keep_compiled()
     _keep_freed_memory()
     if sys.stderr is not None:
         sys.stderr.flush()
@@ -211,7 +213,7 @@ def _set_xla_flags() -> None:
 
 
 def _is_news(record: logging.LogRecord) -> bool:
-    """False for TensorFlow's advice on retracing: each bucket shape is traced once, and the traces are counted."""
+    """False for TensorFlow's advice on retracing: traces are few, and they are counted."""
     return "triggered tf.function retracing" not in record.getMessage()
 
 

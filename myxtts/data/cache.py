@@ -20,7 +20,7 @@ from myxtts.data.fingerprint import Fingerprint, Fingerprints
 from myxtts.data.manifest import Entry, Rejection, read_manifest
 from myxtts.data.pack import FORMAT, INDEX, Pack, open_pack
 from myxtts.errors import RunError, UsageError
-from myxtts.files import lock
+from myxtts.files import cache_home, lock
 from myxtts.text.tokenizer import Tokenizer
 
 Progress = Callable[[str, int, int], None]  # what is done, how many of them, of how many
@@ -43,7 +43,7 @@ def cache_root(config: XTTSConfig) -> Path:
     """Where packs live: as configured, else in the user's cache folder."""
     if config.data.cache_dir:
         return Path(config.data.cache_dir)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "myxtts"
+    return cache_home()
 
 
 def prepare(folder: Path, config: XTTSConfig, progress: Progress = lambda what, done, total: None) -> Pack:

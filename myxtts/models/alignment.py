@@ -10,7 +10,10 @@ import numpy as np
 import tensorflow as tf
 from keras import layers
 
+from myxtts.models.layers import sizes
+
 IMPOSSIBLE = -1e9
+MOST_FRAMES = 1 << 16  # decoder steps of a clip: a quarter of an hour and more
 
 
 @tf.function(autograph=False, jit_compile=True)
@@ -25,11 +28,11 @@ def monotonic_search(scores: tf.Tensor, text_lengths: tf.Tensor, frame_lengths: 
 
     A clip with more tokens than frames has no such path; its result is of no use.
     """
-    rows, tokens, frames = scores.shape
+    rows, tokens, frames = sizes(scores)
     scores -= scores[:, :1]  # what all tokens share at a frame decides nothing, and would cost digits of the sums
     totals = tf.transpose(tf.cumsum(scores, axis=2), [1, 0, 2])  # [T, B, M]
     before = totals - tf.transpose(scores, [1, 0, 2])  # without the frame itself
-    best = tf.TensorArray(tf.float32, size=tokens, element_shape=[rows, frames], clear_after_read=False)
+    best = tf.TensorArray(tf.float32, size=tokens, element_shape=scores.shape[::2], clear_after_read=False)
 
     def enter(token, best):
         gains = _delay(best.read(token)) - before[token + 1]
@@ -38,7 +41,7 @@ def monotonic_search(scores: tf.Tensor, text_lengths: tf.Tensor, frame_lengths: 
     _, best = tf.while_loop(lambda token, _: token < tokens - 1, enter, [0, best.write(0, totals[0])])
     gains = tf.concat([tf.zeros([1, rows, frames]), _delay(best.stack()[:-1])], 0) - before
     frame = tf.range(frames)
-    firsts = tf.TensorArray(tf.int32, size=tokens, element_shape=[rows])
+    firsts = tf.TensorArray(tf.int32, size=tokens, element_shape=scores.shape[:1])
 
     def leave(done, end, firsts):
         """The first frame of a token whose last frame is the one before `end`."""
@@ -56,13 +59,17 @@ def monotonic_search(scores: tf.Tensor, text_lengths: tf.Tensor, frame_lengths: 
 def _delay(values: tf.Tensor, frames: int = 1) -> tf.Tensor:
     """The same so many frames later; what comes before is impossible."""
     empty = [[0, 0]] * (len(values.shape) - 1)
-    return tf.pad(values[..., :-frames], [*empty, [frames, 0]], constant_values=IMPOSSIBLE)
+    padded = tf.pad(values, [*empty, [frames, 0]], constant_values=IMPOSSIBLE)
+    return padded[..., : sizes(values)[-1]]
 
 
 def _running_maximum(values: tf.Tensor) -> tf.Tensor:
-    """The largest value up to each frame, by doubling: as many operations as the number of frames has digits."""
+    """The largest value up to each frame, by doubling: as many operations as the number of frames has digits.
+
+    Where that number is not known while tracing, XLA drops what reaches beyond it.
+    """
     reach = 1
-    while reach < values.shape[-1]:
+    while reach < (values.shape[-1] or MOST_FRAMES):
         values = tf.maximum(values, _delay(values, reach))
         reach *= 2
     return values

@@ -32,6 +32,14 @@ def layers_for(card: bool, precision: str = "float32") -> Iterator[None]:
         _for_card.reset(token)
 
 
+def sizes(tensor: tf.Tensor) -> list[int | tf.Tensor]:
+    """The dimensions of a tensor, as numbers where they are known while tracing."""
+    if tensor.shape.is_fully_defined():
+        return list(tensor.shape)
+    found = tf.shape(tensor)
+    return [found[axis] if size is None else size for axis, size in enumerate(tensor.shape)]
+
+
 def length_mask(lengths: tf.Tensor, size: int | tf.Tensor) -> tf.Tensor:
     """Ones up to each length: float32 [B, size, 1]."""
     return tf.sequence_mask(lengths, size, tf.float32)[:, :, None]
@@ -102,30 +110,12 @@ class LayerNorm(layers.Layer):
         return tf.cast(_normalize(tf.cast(x, tf.float32), scale, offset), x.dtype)
 
 
-@tf.function(autograph=False, jit_compile=True)
-def _gelu_forward(x: tf.Tensor) -> tf.Tensor:
-    return tf.nn.gelu(x)
-
-
-@tf.function(autograph=False, jit_compile=True)
-def _gelu_backward(x: tf.Tensor, upstream: tf.Tensor) -> tf.Tensor:
-    below = 0.5 * (1.0 + tf.math.erf(x * 0.5**0.5))
-    return upstream * (below + x * tf.exp(-0.5 * x * x) * (2.0 * math.pi) ** -0.5)
-
-
 @tf.custom_gradient
-def _compiled_gelu(x: tf.Tensor):
-    return _gelu_forward(x), lambda upstream: _gelu_backward(x, upstream)
-
-
-def gelu(x: tf.Tensor) -> tf.Tensor:
-    """The exact GELU (Hendrycks & Gimpel 2016).
-
-    XLA makes one pass of it each way, where single operations take ten; but it compiles every shape anew, which pays
-    in training with its few batch shapes and not in speaking, where every sentence has another length.
-    """
-    few_shapes = not tf.executing_eagerly() and x.shape.is_fully_defined()
-    return _compiled_gelu(x) if few_shapes else tf.nn.gelu(x)
+def gelu(x: tf.Tensor):
+    """The exact GELU (Hendrycks & Gimpel 2016), with its slope at hand when the gradient comes."""
+    below = 0.5 * (1.0 + tf.math.erf(x * 0.5**0.5))
+    slope = below + x * tf.exp(-0.5 * x * x) * (2.0 * math.pi) ** -0.5
+    return x * below, lambda upstream: upstream * slope
 
 
 class DepthwiseConv(layers.Layer):

@@ -4,12 +4,15 @@ In: the first batches of a run, on the model device.
 Out: the model's alignment guide.
 """
 
+from collections.abc import Sequence
+
 import tensorflow as tf
 
 from myxtts.batch import PackedBatch, SpeechLayout
 from myxtts.models.alignment import even_path, monotonic_search
-from myxtts.models.layers import length_mask, stack_frames
+from myxtts.models.layers import length_mask, sizes, stack_frames
 from myxtts.models.xtts import XTTS
+from myxtts.training.tracing import AnyLength
 
 
 class FlatStart:
@@ -17,12 +20,12 @@ class FlatStart:
 
     def __init__(self, model: XTTS):
         self.model = model
-        self._compiled = tf.function(self._statistics, autograph=False)
+        self._traced = AnyLength(self._statistics)
         self._sums: tuple[tf.Tensor, tf.Tensor, tf.Tensor] | None = None
 
     def add(self, batch: PackedBatch, first: bool) -> None:
         """Aligns a batch (evenly in the first sweep) and adds what it says about each symbol."""
-        found = self._compiled(batch.floats, batch.labels, batch.layout, tf.constant(first))
+        found = self._traced(tf.constant(first), (batch.floats, batch.labels), batch.layout)
         self._sums = found if self._sums is None else tuple(a + b for a, b in zip(self._sums, found, strict=True))
 
     def finish_sweep(self) -> None:
@@ -33,12 +36,12 @@ class FlatStart:
         self._sums = None
 
     def _statistics(
-        self, floats: tf.Tensor, labels: tf.Tensor, layout: SpeechLayout, first: tf.Tensor
+        self, first: tf.Tensor, rows: Sequence[tf.Tensor], layout: SpeechLayout
     ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-        batch = layout.unpack(floats, labels)
+        batch = layout.unpack(*rows)
         guide, step = self.model.guide, self.model.frames_per_step
         stacked, lengths = stack_frames(batch.mel, step), batch.mel_lengths // step
-        frames, tokens = stacked.shape[1], batch.tokens.shape[1]
+        frames, tokens = sizes(stacked)[1], sizes(batch.tokens)[1]
         mask = length_mask(lengths, frames)
         path = tf.cond(
             first,

@@ -4,9 +4,8 @@ In: a `ShardedBatch`, one half on each device.
 Out: as `TrainStep`; the losses are those of the whole batch.
 """
 
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
-from typing import Any
 
 import tensorflow as tf
 
@@ -30,7 +29,6 @@ class ParallelStep(TrainStep):
         super().__init__(model, config, devices.compiled)
         self._devices, self._turn = devices, turn
         self._thread = ThreadPoolExecutor(1, "second device")
-        self._known: set[tuple[Any, ...]] = set()  # shapes whose gradient is traced
 
     def __call__(self, batch: StepInput, adversarial: bool = False) -> Losses:
         """Runs one step on both devices at once."""
@@ -38,12 +36,8 @@ class ParallelStep(TrainStep):
             return super().__call__(batch, adversarial)
         given = self.given()
         theirs = self._thread.submit(self._find_theirs, batch, given, adversarial)
-        shape = (*batch.mel_shape, batch.on_model.tokens, self.parts, adversarial)
-        if shape not in self._known:  # both devices are given the same function, which one thread at a time may trace
-            wait([theirs])
         gradient, losses = self.gradient.of(given, batch.on_model, batch.model_head, self.parts, adversarial)
         more, found = theirs.result()
-        self._known.add(shape)
         return self.apply(gradient + more, {name: losses[name] + found[name] for name in losses})
 
     def _find_theirs(self, batch: ShardedBatch, given: Given, adversarial: bool) -> tuple[tf.Tensor, Losses]:

@@ -21,6 +21,7 @@ from myxtts.training.objective import objective_for
 from myxtts.training.optimizer import OptimizerState, adamw
 from myxtts.training.parameters import FlatParameters
 from myxtts.training.schedule import Schedule
+from myxtts.training.tracing import AnyLength
 
 FIRST_SCALE, MOST_SCALE, GROW_AFTER = 2.0**15, 2.0**24, 2000  # of the loss in float16, whose small numbers vanish
 NOTICEABLE = 1e-3  # of a run's time: a smaller change is not worth a copy to the device
@@ -269,12 +270,15 @@ class Gradient:
     ):
         self._model, self._parameters, self._learns, self._guidance = model, parameters, learns, guidance
         self._objective = objective_for(model, config)
-        self.traces = 0
         # The slices are made outside of what XLA compiles: there they are views, inside they would be copies.
         self._inner = tf.function(self.find, autograph=False, jit_compile=True) if compiled else self.find
-        self._outer = tf.function(self._slice_and_find, autograph=False)
+        self._outer = AnyLength(self._slice_and_find, fixed=compiled)
         self._cut = tf.function(self._cut_rows, autograph=False)
         self._add = tf.function(self._add_up, autograph=False)
+
+    @property
+    def traces(self) -> int:
+        return self._outer.traces
 
     def of(
         self, given: Given, batch: PackedBatch, head: tf.Tensor | None, parts: int, adversarial: bool
@@ -287,7 +291,7 @@ class Gradient:
         if parts > 1:
             head = batch.labels[:, :HEAD] if head is None else head
             pieces = self._cut(batch.floats, batch.labels, parts)
-        found = [self._outer(given, *piece, head, batch.layout, adversarial) for piece in pieces]
+        found = [self._outer((given, head), piece, batch.layout, adversarial) for piece in pieces]
         if parts == 1:
             return found[0]
         return self._add(found)
@@ -301,14 +305,9 @@ class Gradient:
         return tf.nest.map_structure(lambda *values: tf.add_n(values), *found)
 
     def _slice_and_find(
-        self,
-        given: Given,
-        floats: tf.Tensor,
-        labels: tf.Tensor,
-        head: tf.Tensor | None,
-        layout: Layout,
-        adversarial: bool,
+        self, state: tuple[Given, tf.Tensor | None], rows: Sequence[tf.Tensor], layout: Layout, adversarial: bool
     ) -> tuple[tf.Tensor, Losses]:
+        (given, head), (floats, labels) = state, rows
         slices = self._parameters.slices(given.weights)
         return self._inner(slices, given.buffers, given.taken, given.scale, floats, labels, head, layout, adversarial)
 
@@ -325,7 +324,6 @@ class Gradient:
         adversarial: bool,
     ) -> tuple[tf.Tensor, Losses]:
         """All that XLA compiles, as a function of tensors alone."""
-        self.traces += 1  # runs while tracing only
         model = self._model
         batch = layout.unpack(floats, labels)
         sizes = sizes_of(batch) if head is None else read_sizes(head)
@@ -353,13 +351,13 @@ class EvaluateStep:
 
     def __init__(self, step: TrainStep):
         self._step, self._objective = step, objective_for(step.model, step.config)
-        self._compiled = tf.function(self._evaluate, autograph=False)
+        self._traced = AnyLength(self._evaluate)
 
     def __call__(self, batch: PackedBatch) -> tuple[Losses, Any]:
-        return self._compiled(self._step.average.read_value(), batch.floats, batch.labels, batch.layout)
+        return self._traced(self._step.average.read_value(), (batch.floats, batch.labels), batch.layout)
 
-    def _evaluate(self, average: tf.Tensor, floats: tf.Tensor, labels: tf.Tensor, layout: Layout) -> tuple[Losses, Any]:
-        batch, parameters = layout.unpack(floats, labels), self._step.parameters
+    def _evaluate(self, average: tf.Tensor, rows: Sequence[tf.Tensor], layout: Layout) -> tuple[Losses, Any]:
+        batch, parameters = layout.unpack(*rows), self._step.parameters
         with parameters.scope(parameters.slices(average)):
             found = self._objective(self._step.model, batch, sizes_of(batch), tf.zeros([]))
         return found.losses, found.output

@@ -38,8 +38,8 @@ ELSEWHERE = {  # module under tests : function
     "--freeze": "unit.test_step:test_frozen_weights_stay_and_all_others_move",
     "--resume": "integration.test_training:test_a_stopped_run_saves_and_the_command_resumes_it_with_its_own_settings",
     "--checkpoint-dir": "integration.test_training:test_a_run_folder_is_not_overwritten",
-    "--log-every": "integration.test_training:test_traces_equal_bucket_shapes_and_everything_is_logged",
-    "--val-every": "integration.test_training:test_traces_equal_bucket_shapes_and_everything_is_logged",
+    "--log-every": "integration.test_training:test_one_trace_serves_all_bucket_shapes_and_everything_is_logged",
+    "--val-every": "integration.test_training:test_one_trace_serves_all_bucket_shapes_and_everything_is_logged",
     "--save-every": "integration.test_training:test_a_resumed_run_ends_with_the_same_weights",
     "--keep": "unit.test_checkpoint:test_rotation_keeps_the_newest_and_the_best",
 }

@@ -6,8 +6,8 @@ from pathlib import Path
 import myxtts
 
 ROOMS = [
-    "errors", "files", "voice", "config", "cards", "devices", "batch", "text", "audio", "scoring", "data", "pipeline",
-    "models", "training", "inference", "diagnostics", "demo", "utils", "cli", "__main__",
+    "errors", "files", "voice", "config", "cards", "compiled", "devices", "batch", "text", "audio", "scoring", "data",
+    "pipeline", "models", "training", "inference", "diagnostics", "demo", "utils", "cli", "__main__",
 ]  # fmt: skip
 
 

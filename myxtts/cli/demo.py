@@ -5,7 +5,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from myxtts.cli.display import counting_display, summary_lines, training_display
+from myxtts.cli.display import counting_display, report_lines, training_display
 from myxtts.cli.prepare import prepare_and_report
 from myxtts.config.config import TrainingConfig
 from myxtts.errors import UsageError
@@ -60,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
     )
     with training_display(console) as show:
         summary, recorder = demo.train(config, show)
-    for line in summary_lines(summary):
+    for line in report_lines(summary):
         console.print(line, highlight=False, markup=False, soft_wrap=True)
     train_seconds = lap()
     console.print("🗣️ Speaking sentences that it never saw", highlight=False, markup=False)

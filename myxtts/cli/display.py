@@ -1,9 +1,10 @@
 """How a run looks: a live line on a terminal, ordinary log lines on a pipe.
 
 In: events from the trainer; done/total from preparation.
-Out: text on standard output.
+Out: text on standard output, which `diagnostics/printed_log.py` reads back from a file.
 """
 
+import dataclasses
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -18,7 +19,18 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
-from myxtts.training.metrics import Event, Examined, Metrics, Notice, Primed, Resized, Sample, Summary, Validation
+from myxtts.training.metrics import (
+    Event,
+    Examined,
+    Metrics,
+    Notice,
+    Primed,
+    Resized,
+    RunFacts,
+    Sample,
+    Summary,
+    Validation,
+)
 
 
 def clock_text(seconds: float) -> str:
@@ -28,8 +40,18 @@ def clock_text(seconds: float) -> str:
     return f"{hours}:{minute:02d}:{second:02d}" if hours else f"{minute}:{second:02d}"
 
 
+def elapsed_text(seconds: float) -> str:
+    """4:07.3 or 1:02:33.0."""
+    tenths = round(10 * seconds)
+    return f"{clock_text(tenths // 10)}.{tenths % 10}"
+
+
 def event_line(event: Event) -> str:
     """The log line of the specification."""
+    if isinstance(event, RunFacts):
+        settings = dataclasses.asdict(event)
+        words = " | ".join(f"{name.replace('_', ' ')} {value}" for name, value in settings.items() if name != "step")
+        return f"📋 Run from step {event.step} | {words}"
     if isinstance(event, Primed):
         return "✅ Model training starting now"
     if isinstance(event, Resized):
@@ -47,18 +69,26 @@ def event_line(event: Event) -> str:
     if isinstance(event, Validation):
         return f"validation at step {event.step} | {losses}"
     skipped = f" skipped {event.skipped}" if event.skipped else ""
+    utilisation = "".join(f" GPU {card} {share:.0%}" for card, share in event.gpu_utilisation.items())
     return (
-        f"step {event.step} | {losses} | {event.step_ms:.0f} ms/step {event.steps_per_second:.2f} steps/s "
+        f"step {event.step} | {losses} | {event.step_ms:.1f} ms/step {event.steps_per_second:.2f} steps/s "
         f"{event.frames_per_second:.0f} frames/s | data wait {event.data_wait:.1%} "
-        f"buffer {event.buffer_fill:.0%} padding {event.padding:.0%}{skipped} | left {clock_text(event.seconds_left)}"
+        f"buffer {event.buffer_fill:.0%} padding {event.padding:.0%}{skipped} "
+        f"| memory {event.memory_mb:.0f} MB{utilisation} "
+        f"| elapsed {elapsed_text(event.seconds)} left {clock_text(event.seconds_left)}"
     )
+
+
+def report_lines(summary: Summary) -> list[str]:
+    """The performance report under its title, as a run's end prints it."""
+    return ["📊 Performance of the run", *summary_lines(summary)]
 
 
 def summary_lines(summary: Summary) -> list[str]:
     """The performance report."""
     lines = [
-        f"{summary.steps} steps in {clock_text(summary.seconds)}, {summary.shapes} shapes, {summary.traces} traces",
-        f"step time {summary.mean_step_ms:.0f} ± {summary.deviation_step_ms:.0f} ms, variation {summary.variation:.0%}",
+        f"{summary.steps} steps in {elapsed_text(summary.seconds)}, {summary.shapes} shapes, {summary.traces} traces",
+        f"step time {summary.mean_step_ms:.1f} ± {summary.deviation_step_ms:.1f} ms, variation {summary.variation:.1%}",
         f"{summary.frames_per_second:.0f} mel frames/s, data wait {summary.data_wait:.1%}",
     ]
     if summary.skipped:
@@ -70,7 +100,7 @@ def summary_lines(summary: Summary) -> list[str]:
 
 @contextmanager
 def training_display(console: Console) -> Iterator[Callable[[Event], None]]:
-    """Yields a function that shows each Metrics or Validation."""
+    """Yields a function that shows each event."""
     if not console.is_terminal:
 
         def show_line(event: Event) -> None:

@@ -283,11 +283,13 @@ def _add_profile(commands: argparse._SubParsersAction) -> None:
 
 def _add_runs(commands: argparse._SubParsersAction) -> None:
     for name, words in (
-        ("compare", "compare runs: step time, variation, throughput, memory"),
+        ("compare", "compare runs: step time, its variation, GPU utilisation, memory, total time"),
         ("scaling", "how throughput and memory scale with the batch size"),
     ):
         command = commands.add_parser(name, help=words, description=f"{words[0].upper()}{words[1:]}.")
-        command.add_argument("runs", nargs="+", metavar="RUN", help="run folder, or its metrics.jsonl")
+        command.add_argument(
+            "runs", nargs="+", metavar="RUN", help="run folder, its metrics.jsonl, or what train printed"
+        )
         command.add_argument("--json", action="store_true", help="print one JSON document and nothing else")
         command.add_argument("--plot", metavar="FILE.png", help="write the curves as a picture")
 

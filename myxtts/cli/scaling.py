@@ -4,15 +4,12 @@ import argparse
 import dataclasses
 import json
 from pathlib import Path
+from typing import Any
 
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
-
-from myxtts.cli.compare import interval_text, unique_names
+from myxtts.cli.compare import five_measures, measures_table, say_what_is_noise, table_console, unique_names
 from myxtts.cli.settings import require_writable
 from myxtts.diagnostics.plot import draw_panels
-from myxtts.diagnostics.runs import fit_scaling, read_run, size_rows
+from myxtts.diagnostics.runs import Size, fit_scaling, read_run, size_rows
 
 LINE = 0.2  # how far, as a share, a step time may be off the line through all of them
 
@@ -29,23 +26,17 @@ def run(options: argparse.Namespace) -> int:
         panels |= {"memory, MB": {"": memory}} if memory else {}
         draw_panels(Path(options.plot), panels, "clips a step", markers=True)
     if options.json:
-        print(json.dumps({"runs": [dataclasses.asdict(row) for row in rows], **vars(scaling)}))
+        print(json.dumps({"runs": [_document(row) for row in rows], **vars(scaling)}))
         return 0
-    console = Console()
-    table = Table(title="Scaling with the batch")
-    for column in ("run", "clips a step", "step ms (95 %)", "clips/s", "frames/s", "efficiency", "memory"):
-        table.add_column(column, justify="left" if column == "run" else "right")
-    for row in rows:
-        table.add_row(
-            escape(row.name),
-            str(row.clips),
-            interval_text(row.step_ms),
-            f"{row.clips_per_second:.1f}",
-            f"{row.frames_per_second:.0f}",
-            f"{row.efficiency:.0%}",
-            "not recorded" if row.memory_mb is None else f"{row.memory_mb:.0f} MB",
-        )
-    console.print(table)
+    console = table_console()
+    cells = {
+        "clips a step": [str(row.clips) for row in rows],
+        **five_measures(rows),
+        "clips a second": [f"{row.clips_per_second:.1f}" for row in rows],
+        "mel frames a second": [f"{row.frames_per_second:.0f}" for row in rows],
+        "efficiency": [f"{row.efficiency:.0%}" for row in rows],
+    }
+    console.print(measures_table("Scaling with the batch", [row.name for row in rows], cells))
     words = (
         f"beyond {scaling.best} clips a doubling adds less than 5 % throughput"
         if scaling.best < rows[-1].clips
@@ -56,4 +47,9 @@ def run(options: argparse.Namespace) -> int:
         cost = f"The step times do not lie on a line (off by up to {scaling.off:.0%}): other things differ too"
     line = f"{cost}; {words}."
     console.print(line, highlight=False, soft_wrap=True)
+    say_what_is_noise(console, {row.name: row.tells_noise for row in rows})
     return 0
+
+
+def _document(row: Size) -> dict[str, Any]:
+    return {**dataclasses.asdict(row), "gpu_utilisation": row.gpu_utilisation or None}

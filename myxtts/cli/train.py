@@ -16,13 +16,14 @@ from typing import Any
 from rich.console import Console
 
 from myxtts.cli.devices import configured_lines, model_lines, pipeline_lines
-from myxtts.cli.display import summary_lines, training_display
+from myxtts.cli.display import report_lines, training_display
 from myxtts.cli.prepare import prepare_and_report
 from myxtts.cli.settings import configure, describe, make_folder
 from myxtts.config.config import XTTSConfig
 from myxtts.config.load import SAVED, build, flatten, save
 from myxtts.data.cache import require_clips
-from myxtts.devices import plan_devices, select_gpus
+from myxtts.devices import plan_devices, select_gpus, watched_gpus
+from myxtts.diagnostics.gpu_monitor import GpuMonitor
 from myxtts.errors import RunError, UsageError
 from myxtts.scoring.scores import require_measures
 from myxtts.training.checkpoint import find_checkpoint, list_checkpoints, refuse_if_in_use
@@ -95,12 +96,16 @@ def run(options: argparse.Namespace) -> int:
     if plan.pipeline == "split":
         say(f"🕐 Multi-GPU Mode: Waiting {config.data.model_start_delay:.1f}s for data pipeline to warm up...")
     begun = trainer.state.step
-    with listen_to_signals() as signals, training_display(console) as show:
-        summary = trainer.train(show, signals.stop, signals.report)
+    with (
+        GpuMonitor(watched_gpus(config.data) if plan.uses_gpu else (), measures=("utilisation",)) as monitor,
+        listen_to_signals() as signals,
+        training_display(console) as show,
+    ):
+        summary = trainer.train(show, signals.stop, signals.report, monitor.take_utilisation)
     if trainer.state.step == begun:
         say("stopped before the first step; there is nothing to save" if signals.received else "nothing was left to do")
     else:
-        say(*summary_lines(summary), f"✅ Saved in {run_folder / 'latest'}")
+        say(*report_lines(summary), f"✅ Saved in {run_folder / 'latest'}")
     return 128 + signals.received[0] if signals.received else 0
 
 

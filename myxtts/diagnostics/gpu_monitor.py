@@ -7,7 +7,7 @@ not tell a value, it is None and the reason is kept.
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -90,12 +90,19 @@ def swing(values: Sequence[float]) -> float:
 
 
 class GpuMonitor:
-    """Reads the cards in the background while its block runs; `reason` tells why there is nothing to read."""
+    """Reads the cards in the background while its block runs; `reason` tells why there is nothing to read.
 
-    def __init__(self, ids: Sequence[int], period: float = PERIOD):
+    Args:
+        ids: of the cards, as nvidia-smi numbers them.
+        period: seconds between two readings.
+        measures: those of MEASURES that are read.
+    """
+
+    def __init__(self, ids: Sequence[int], period: float = PERIOD, measures: Iterable[str] = MEASURES):
         self.cards: dict[int, CardReadings] = {number: CardReadings() for number in ids}
         self.reason = "" if ids else "no NVIDIA card is used"
         self._period, self._end = period, threading.Event()
+        self._measures, self._lock = tuple(measures), threading.Lock()
         self._handles: dict[int, Any] = {}
         self._thread = threading.Thread(target=self._watch, name="gpu monitor", daemon=True)
         self._begin = 0.0
@@ -118,6 +125,19 @@ class GpuMonitor:
             self._thread.join()
             pynvml.nvmlShutdown()
 
+    def take_utilisation(self) -> dict[str, float]:
+        """Mean share of each card's readings since the last call, 0 to 1; they are then forgotten, as a run is long."""
+        found = {}
+        for number, card in self.cards.items():
+            with self._lock:
+                known = card.known("utilisation")
+                card.seconds.clear()
+                for values in card.values.values():
+                    values.clear()
+            if known:
+                found[str(number)] = sum(known) / len(known) / 100
+        return found
+
     def _open(self) -> None:
         for number, card in self.cards.items():
             try:
@@ -137,17 +157,19 @@ class GpuMonitor:
 
     def _read(self, card: CardReadings, handle: Any) -> bool:
         """One reading of one card; False when the card is lost."""
-        card.seconds.append(time.perf_counter() - self._begin)
-        lost = False
-        for measure, ask in QUESTIONS.items():
-            value: float | None = None
+        seconds, values, lost = time.perf_counter() - self._begin, dict[str, float | None](), False
+        for measure in self._measures:
+            values[measure] = None
             if measure not in card.missing:
                 try:
-                    value = float(ask(handle))
+                    values[measure] = float(QUESTIONS[measure](handle))
                 except pynvml.NVMLError as error:
                     card.missing[measure] = str(error)
                     lost = lost or error.value == pynvml.NVML_ERROR_GPU_IS_LOST
-            card.values[measure].append(value)
+        with self._lock:
+            card.seconds.append(seconds)
+            for measure, value in values.items():
+                card.values[measure].append(value)
         for reason in _throttle_reasons(handle):
             card.throttled[reason] = card.throttled.get(reason, 0) + 1
         if lost:

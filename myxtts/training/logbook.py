@@ -17,7 +17,18 @@ import tensorflow as tf
 
 from myxtts.audio.picture import colour
 from myxtts.errors import RunError
-from myxtts.training.metrics import Event, Examined, Metrics, Notice, Primed, Resized, Sample, Summary, Validation
+from myxtts.training.metrics import (
+    Event,
+    Examined,
+    Metrics,
+    Notice,
+    Primed,
+    Resized,
+    RunFacts,
+    Sample,
+    Summary,
+    Validation,
+)
 
 
 class Logbook:
@@ -51,9 +62,9 @@ class Logbook:
             self._lines.close()
         self._close_board()
 
-    def record_run(self, step: int, about: dict[str, Any]) -> None:
-        """What kind of run this is; a resumed one says it again."""
-        self._write({"kind": "run", "step": step, **about})
+    def record_run(self, facts: RunFacts) -> None:
+        self._write({"kind": "run", **dataclasses.asdict(facts)})
+        self._show(facts)
 
     def record(self, metrics: Metrics) -> None:
         self._write({"kind": "train", **dataclasses.asdict(metrics)})
@@ -104,6 +115,10 @@ class Logbook:
     def record_event(self, event: Primed | Resized | Notice | Summary) -> None:
         self._write({"kind": type(event).__name__.lower(), **dataclasses.asdict(event)})
         self._show(event)
+
+    def record_end(self, summary: Summary) -> None:
+        """Written only: whoever started the run shows the report once everything is saved."""
+        self._write({"kind": "summary", **dataclasses.asdict(summary)})
 
     def _show(self, event: Event) -> None:
         """A display that is gone (a closed pipe, a full disk under a log file) does not end a run."""

@@ -1,9 +1,43 @@
 """What a run reports of itself, as plain values without TensorFlow."""
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
+
+from myxtts.config.config import XTTSConfig
+from myxtts.devices import DevicePlan
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """The settings that readers of a log want to know, before the first step; a resumed run states them again."""
+
+    step: int  # that the run starts or resumes from
+    batch_size: int
+    grad_accum: int
+    step_clips: int  # clips of an optimizer step
+    target: str
+    model_size: str
+    precision: str
+    pipeline: str
+    data_device: str
+    model_device: str
+
+    @classmethod
+    def of(cls, step: int, config: XTTSConfig, plan: DevicePlan) -> Self:
+        return cls(
+            step=step,
+            batch_size=config.data.batch_size,
+            grad_accum=config.training.grad_accum,
+            step_clips=config.step_clips,
+            target=config.training.target,
+            model_size=config.model.size,
+            precision=config.training.mixed_precision,
+            pipeline=plan.pipeline,
+            data_device=plan.data_device,
+            model_device=plan.model_device,
+        )
 
 
 @dataclass(frozen=True)
@@ -23,6 +57,7 @@ class Metrics:
     padding: float  # share of the frames that were padding
     skipped: int  # steps of the run so far that were not finite and changed nothing
     memory_mb: float  # peak so far, of the training GPU or else of the process
+    gpu_utilisation: dict[str, float]  # mean share by the GPU's id, 0 to 1; empty where it was not sampled
     progress: float  # 0 to 1
     seconds_left: float
 
@@ -104,4 +139,4 @@ class Summary:
     skipped: int
 
 
-Event = Metrics | Validation | Primed | Resized | Notice | Sample | Examined | Summary
+Event = RunFacts | Metrics | Validation | Primed | Resized | Notice | Sample | Examined | Summary

@@ -30,7 +30,7 @@ from myxtts.training.bad_steps import BadSteps
 from myxtts.training.checkpoint import Checkpoint, find_checkpoint, locked_run, read_checkpoint
 from myxtts.training.logbook import Logbook
 from myxtts.training.memory import explaining_memory, make_room
-from myxtts.training.metrics import Event, Examined, Metrics, Notice, Primed, Resized, Sample, Summary
+from myxtts.training.metrics import Event, Examined, Metrics, Notice, Primed, Resized, RunFacts, Sample, Summary
 from myxtts.training.pace import Pace
 from myxtts.training.parallel import ParallelStep
 from myxtts.training.run_ahead import RunAhead
@@ -191,7 +191,11 @@ class XTTSTrainer:
         )
 
     def train(
-        self, show: Show = lambda _: None, stop: threading.Event | None = None, report: threading.Event | None = None
+        self,
+        show: Show = lambda _: None,
+        stop: threading.Event | None = None,
+        report: threading.Event | None = None,
+        gpu_utilisation: Callable[[], dict[str, float]] = dict,
     ) -> Summary:
         """Runs until the first limit is reached; either way ends with a checkpoint.
 
@@ -199,6 +203,7 @@ class XTTSTrainer:
             show: told every event.
             stop: set from outside, ends the run after the current step.
             report: set from outside, asks for a performance report; cleared when it was given.
+            gpu_utilisation: asked at each log line for the mean share since the line before, by the GPU's id.
         """
         stop, report = stop or threading.Event(), report or threading.Event()
         config, clock = self.config.training, StageClock()
@@ -219,7 +224,7 @@ class XTTSTrainer:
         ):
             if self._given_model is not None:  # who gave a model wants it trained
                 stack.callback(self._give_back)
-            logbook.record_run(self.state.step, self._about())
+            logbook.record_run(RunFacts.of(self.state.step, self.config, self.devices))
             judged = self.val_set is not None and self.target.loss_tells_best
             saver = Saver(run, config.keep, aside, self.state.step, judged)
             wanted = (
@@ -251,7 +256,7 @@ class XTTSTrainer:
                 complete = self.progress(pace.seconds) >= 1.0
                 last = complete or stop.is_set()
                 if self.state.step % config.log_every == 0 or last:
-                    logbook.record(self._metrics(pace, feed.ready / feed.slots))
+                    logbook.record(self._metrics(pace, feed.ready / feed.slots, gpu_utilisation()))
                     complete = complete or self.bad_steps.too_many
                 improved = False
                 if self.val_set and (self.state.step % config.val_every == 0 or complete):
@@ -269,9 +274,11 @@ class XTTSTrainer:
                     logbook.record_event(self._summary(pace))
                 if last:
                     break
+            summary = self._summary(pace)
+            logbook.record_end(summary)
         if self.bad_steps.too_many:
             raise self.bad_steps.dump(run, self.train_set.names)
-        return self._summary(pace)
+        return summary
 
     def _give_back(self) -> None:
         with tf.device(self.devices.model_device):
@@ -336,7 +343,7 @@ class XTTSTrainer:
             elif isinstance(event, Notice):
                 logbook.record_event(event)
 
-    def _metrics(self, pace: Pace, buffer_fill: float) -> Metrics:
+    def _metrics(self, pace: Pace, buffer_fill: float, gpu_utilisation: dict[str, float]) -> Metrics:
         measured, flags = pace.close_window()
         self.bad_steps.add(self.state.batches - len(flags["bad"]), flags["skipped"], flags["bad"])
         progress = self.progress(pace.seconds)
@@ -349,25 +356,13 @@ class XTTSTrainer:
             seconds_left=pace.seconds * max(0.0, 1 - progress) / max(progress, 1e-6),
             skipped=self.bad_steps.skipped,
             memory_mb=self._memory_mb(),
+            gpu_utilisation=gpu_utilisation,
             **measured,
         )
 
     def _memory_mb(self) -> float:
         """The peak so far on the training GPU, else of the process."""
         return memory_peaks(self.devices)[self.devices.model_device] or process_peak_mb()
-
-    def _about(self) -> dict[str, Any]:
-        """What readers of the log want to know of a run."""
-        data, training = self.config.data, self.config.training
-        return {
-            "step_clips": self.config.step_clips,
-            "batch_size": data.batch_size,
-            "grad_accum": training.grad_accum,
-            "model_size": self.config.model.size,
-            "precision": training.mixed_precision,
-            "pipeline": self.devices.pipeline,
-            "devices": [self.devices.data_device, self.devices.model_device],
-        }
 
     def _summary(self, pace: Pace) -> Summary:
         return Summary(steps=self.state.step, traces=self.step.traces, skipped=self.bad_steps.skipped, **pace.summary())

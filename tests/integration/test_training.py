@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -59,7 +59,7 @@ def test_one_trace_serves_all_bucket_shapes_and_everything_is_logged(corpus, two
     config = config_for(two_shapes_yaml, corpus, tmp_path, **{"training.max_steps": 25})
     trainer = XTTSTrainer(config)
     events = []
-    summary = trainer.train(events.append)
+    summary = trainer.train(events.append, gpu_utilisation=lambda: {"0": 0.5})
     assert summary.steps == 25
     assert summary.traces == 1
     assert trainer.featurizer.traces == summary.shapes == len(trainer.train_set.buckets) == 2
@@ -67,6 +67,8 @@ def test_one_trace_serves_all_bucket_shapes_and_everything_is_logged(corpus, two
     assert [line["step"] for line in lines if line["kind"] == "train"] == [5, 10, 15, 20, 25]
     assert [line["step"] for line in lines if line["kind"] == "validation"] == [10, 20, 25]
     assert len(events) == len(lines) - 1 and lines[0]["kind"] == "run" and lines[0]["step_clips"] == 4
+    assert lines[-1] == {"kind": "summary", **asdict(summary)}
+    assert all(line["gpu_utilisation"] == {"0": 0.5} for line in lines if line["kind"] == "train")
     assert list((tmp_path / "run" / "tensorboard").glob("events*"))
     assert all(0 <= line["data_wait"] <= 1 and 0 <= line["padding"] < 1 for line in lines if line["kind"] == "train")
 

@@ -21,6 +21,17 @@ def describe(card):
             "mean": {m: s.mean if (s := card.statistics(m)) else None for m in MEASURES}}
 print(json.dumps([monitor.reason, {number: describe(card) for number, card in monitor.cards.items()}]))
 """
+TAKE = """
+import json
+from myxtts.diagnostics.gpu_monitor import GpuMonitor
+found = {"0": [], "1": []}
+with GpuMonitor([0, 1], period=0.001, measures=("utilisation",)) as monitor:
+    while any(len(shares) < 2 for shares in found.values()):
+        for card, share in monitor.take_utilisation().items():
+            found[card].append(share)
+monitor.take_utilisation()
+print(json.dumps([found, monitor.take_utilisation(), [card.values["power"] for card in monitor.cards.values()]]))
+"""
 LINK = "import sys; from myxtts.diagnostics.gpu_monitor import find_link; print(find_link(0, 1))"
 
 
@@ -78,6 +89,12 @@ def test_a_card_that_is_lost_is_told_and_the_other_goes_on(drivers):
     _, cards = watch(drivers["new"], 0, 1, FAKE_GPUS=2, FAKE_LOST_AFTER=6)
     assert cards["0"]["readings"] > cards["1"]["readings"] and not cards["0"]["missing"]
     assert set(cards["1"]["missing"].values()) == {"the card was lost while it was watched"}
+
+
+def test_utilisation_is_taken_once_as_a_mean_by_card(drivers):
+    found, nothing_new, power = json.loads(ask(drivers["new"], TAKE, FAKE_GPUS=2))
+    assert all(0.1 <= share <= 0.9 for shares in found.values() for share in shares)
+    assert nothing_new == {} and power == [[], []]
 
 
 def test_no_driver_and_no_card(drivers):

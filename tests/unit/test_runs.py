@@ -5,7 +5,16 @@ import json
 import numpy as np
 import pytest
 
-from myxtts.diagnostics.runs import Estimate, Size, compare, fit_scaling, read_lines
+from myxtts.diagnostics.runs import (
+    Report,
+    Run,
+    Size,
+    compare,
+    compare_runs,
+    fit_scaling,
+    read_lines,
+    read_run,
+)
 from myxtts.errors import UsageError
 
 
@@ -64,13 +73,61 @@ def test_steps_that_were_done_again_count_once(tmp_path):
     assert [line["step"] for line in read_lines(run) if line["kind"] == "train"] == [25, 50, 75, 100]
 
 
+def test_the_report_gives_average_and_variation_where_it_covers_the_run(tmp_path):
+    run = write_run(tmp_path / "run", 100, lines=4)
+    assert read_run(run).average_step_ms == pytest.approx(100, rel=0.1) and read_run(run).variation is None
+
+    def report(steps: int, mean: float, variation: float) -> str:
+        return json.dumps({"kind": "summary", "steps": steps, "mean_step_ms": mean, "variation": variation}) + "\n"
+
+    with (run / "metrics.jsonl").open("a") as log:
+        log.write(report(50, 70.0, 0.5) + report(100, 80.0, 0.3))  # asked for on the way, and at the end
+    assert (read_run(run).average_step_ms, read_run(run).variation) == (80, pytest.approx(0.3))
+    with (run / "metrics.jsonl").open("a") as log:
+        log.write(json.dumps({"kind": "resumed", "step": 100}) + "\n" + json.dumps({"kind": "run", "step": 100}) + "\n")
+        log.write(report(400, 40.0, 0.1))
+    assert read_run(run).average_step_ms == pytest.approx((100 * 80 + 300 * 40) / 400)
+    lines = (run / "metrics.jsonl").read_text().splitlines()
+    kept = [line for line in lines if '"steps": 400' not in line]
+    later = {**json.loads(lines[4]), "step": 400}
+    (run / "metrics.jsonl").write_text("\n".join([*kept, json.dumps(later)]) + "\n")
+    assert not read_run(run).reports  # it covers a quarter of the run
+
+
+def test_single_steps_tell_a_large_difference_of_short_runs():
+    def short(mean: float, variation: float) -> Run:
+        return Run("", {}, ({"step_ms": 1.0},), (Report(100, mean, variation),))
+
+    assert (
+        compare_runs(short(100, 0.1), short(150, 0.1), "step_ms").words("slower", "faster").startswith("50% slower (")
+    )
+    assert compare_runs(short(150, 0.1), short(100, 0.1), "step_ms").differs
+    for other in (short(105, 0.1), short(150, 0.4), short(300, 1.5)):
+        found = compare_runs(short(100, 0.1), other, "step_ms")
+        assert found.differs is None and "slower, but too few log lines" in found.words("slower", "faster")
+
+
+def test_few_log_lines_are_shown_and_called_too_few(tmp_path, run_myxtts):
+    runs = [write_run(tmp_path / str(clips), ms, clips, lines=4) for clips, ms in ((2, 100), (4, 150))]
+    result = run_myxtts("compare", *runs)
+    assert result.returncode == 0, result.stderr
+    words = " ".join(result.stdout.split())
+    assert "4 against 2: step time: 50% slower, but too few log lines to tell it from noise" in words
+    assert "too few log lines to tell small differences from noise: 2, 4; log more often" in words
+    document = json.loads(run_myxtts("compare", *runs, "--json").stdout)
+    assert [one["tells_noise"] for one in document["runs"]] == [False, False]
+    assert document["against_first"][0]["step_ms"]["differs"] is document["against_first"][0]["step_ms"]["low"] is None
+    result = run_myxtts("scaling", *runs)
+    assert result.returncode == 0 and "too few log lines to tell small differences from noise: 2, 4" in result.stdout
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [
         (None, "holds no metrics.jsonl"),
         ("hello\nworld\n", "line 1 is no JSON"),
         ("[1]\n", "line 1 is no log line"),
-        ("", "0 log lines, needed are 7"),
+        ("", "found 0 log lines, needed is one"),
     ],
 )
 def test_what_is_no_run_is_one_line(tmp_path, run_myxtts, content, words):
@@ -91,7 +148,17 @@ def test_wrong_usage(tmp_path, run_myxtts):
 
 @pytest.mark.parametrize(
     ("key", "value"),
-    [("step", None), ("seconds", "x"), ("step_ms", float("nan")), ("step_ms", 0), ("padding", None), ("data_wait", [])],
+    [
+        ("step", None),
+        ("seconds", "x"),
+        ("step_ms", float("nan")),
+        ("step_ms", 0),
+        ("padding", None),
+        ("data_wait", []),
+        ("memory_mb", "much"),
+        ("gpu_utilisation", "high"),
+        ("gpu_utilisation", {"0": None}),
+    ],
 )
 def test_a_damaged_log_is_one_line(tmp_path, run_myxtts, key, value):
     good, bad = write_run(tmp_path / "good", 100), write_run(tmp_path / "bad", 100)
@@ -126,7 +193,7 @@ def test_odd_names_are_shown_as_they_are(tmp_path, run_myxtts):
 def test_the_line_and_the_best_size_fit_the_points():
     def sizes(**times: float) -> list[Size]:
         flat = {int(name[1:]): ms for name, ms in times.items()}
-        return [Size("", n, Estimate(ms, ms, ms), 1e3 * n / ms, 0.0, None, 1.0) for n, ms in flat.items()]
+        return [Size("", n, ms, 1e3 * n / ms, 0.0, 1.0, 0.0, {}, None, 1.0, True) for n, ms in flat.items()]
 
     steep = fit_scaling(sizes(s4=100, s16=1605))
     assert steep.fixed_ms == 0 and steep.off > 0.2

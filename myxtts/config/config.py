@@ -247,7 +247,7 @@ class TrainingConfig:
     fooling_loss: float = 0.2
     different_loss: float = 1.0
     flat_start_sweeps: int = 8  # rounds of alignment by token averages before the first step
-    flat_start_clips: int = 512
+    flat_start_clips: int = 256
     guide_steps: int = 600  # steps over which those averages still help the alignment search
     grad_accum: int = 1  # parts of `data.batch_size` clips that make up one optimizer step
     auto_batch: bool = False  # smaller parts, more of them, when memory runs out

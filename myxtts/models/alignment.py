@@ -16,8 +16,24 @@ IMPOSSIBLE = -1e9
 MOST_FRAMES = 1 << 16  # decoder steps of a clip: a quarter of an hour and more
 
 
-@tf.function(autograph=False, jit_compile=True)
 def monotonic_search(scores: tf.Tensor, text_lengths: tf.Tensor, frame_lengths: tf.Tensor) -> tf.Tensor:
+    """The best monotonic path; where a trace leaves lengths open, they are padded to one of few that are compiled."""
+    if scores.shape.is_fully_defined():
+        return _search(scores, text_lengths, frame_lengths)
+    _, tokens, frames = sizes(scores)
+    more = [[0, _power_of_two(size) - size] for size in (tokens, frames)]
+    padded = tf.ensure_shape(tf.pad(scores, [[0, 0], *more]), [scores.shape[0], None, None])
+    return _search(padded, text_lengths, frame_lengths)[:, :tokens, :frames]
+
+
+def _power_of_two(size: int | tf.Tensor) -> tf.Tensor:
+    """The next one, at least 32."""
+    digits = tf.math.ceil(tf.math.log(tf.cast(size, tf.float64)) / math.log(2.0) - 1e-9)
+    return tf.cast(2.0 ** tf.maximum(digits, 5.0), tf.int32)
+
+
+@tf.function(autograph=False, jit_compile=True)
+def _search(scores: tf.Tensor, text_lengths: tf.Tensor, frame_lengths: tf.Tensor) -> tf.Tensor:
     """The path of highest sum that starts at the first token, ends at the last and never skips or goes back.
 
     The search of Glow-TTS (Kim et al. 2020), turned round: one step of the loop is a token with all its frames, not a

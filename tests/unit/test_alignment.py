@@ -16,18 +16,24 @@ def all_paths(tokens: int, frames: int):
         yield owner
 
 
-def search(scores: np.ndarray, text_lengths, frame_lengths) -> np.ndarray:
-    return monotonic_search(
+@tf.function(input_signature=[tf.TensorSpec([None, None, None]), *[tf.TensorSpec([None], tf.int32)] * 2])
+def search_any_length(*given: tf.Tensor) -> tf.Tensor:
+    return monotonic_search(*given)
+
+
+def search(scores: np.ndarray, text_lengths, frame_lengths, how=monotonic_search) -> np.ndarray:
+    return how(
         tf.constant(scores, tf.float32), tf.constant(text_lengths, tf.int32), tf.constant(frame_lengths, tf.int32)
     ).numpy()
 
 
+@pytest.mark.parametrize("how", [monotonic_search, search_any_length])
 @pytest.mark.parametrize("seed", range(6))
-def test_search_equals_brute_force(seed):
+def test_search_equals_brute_force(seed, how):
     random = np.random.default_rng(seed)
     text_lengths, frame_lengths = [1, 3, 4, 5], [6, 3, 7, 9]
     scores = random.normal(size=(4, 5, 9))
-    paths = search(scores, text_lengths, frame_lengths)
+    paths = search(scores, text_lengths, frame_lengths, how)
     for row, (tokens, frames) in enumerate(zip(text_lengths, frame_lengths, strict=True)):
         best = max(scores[row, owner, range(frames)].sum() for owner in all_paths(tokens, frames))
         assert (paths[row] * scores[row]).sum() == pytest.approx(best, abs=1e-4)

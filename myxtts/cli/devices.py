@@ -43,7 +43,7 @@ def pipeline_lines(plan: DevicePlan, data: DataConfig) -> list[str]:
             f"   - Buffer Size: {data.pipeline_buffer_size}",
             "   - Smart Prefetching: Enabled",
             prefetching,
-            *([unused] if data.data_gpu >= 0 else []),
+            *([unused] if data.gpu_pair else []),
         ]
     return [
         "🚀 Intelligent GPU Pipeline: Multi-GPU Mode",

@@ -15,7 +15,7 @@ from myxtts.diagnostics.validate import NOT_RUN, validate
 def run(options: argparse.Namespace) -> int:
     """Runs the five sections and prints a line for each check, or one JSON document."""
     data = configure(options)[0].data
-    if data.data_gpu < 0 and data.model_gpu < 0:
+    if data.data_gpu is None and data.model_gpu is None:
         data = replace(data, data_gpu=0, model_gpu=1)
     data = replace(data, pipeline="split")
     check_request(data)

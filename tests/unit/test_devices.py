@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -11,7 +12,7 @@ import pytest
 
 from myxtts.cards import Card, FoundCards, choose_one, choose_two, default_limit_mb
 from myxtts.config.config import DataConfig
-from myxtts.devices import _set_memory, best_device, check_request, plain_name
+from myxtts.devices import _set_memory, best_device, check_request, pair_names, plain_name, watched_gpus
 from myxtts.errors import UsageError
 
 UUIDS = tuple(f"GPU-{letter * 8}-0000" for letter in "abcd")
@@ -87,6 +88,8 @@ def test_too_few_gpus_are_an_error_that_counts_them(found, preset, count):
         ({"data_gpu": 0}, "--data-gpu 0 needs --model-gpu"),
         ({"model_gpu": 1}, "--model-gpu 1 needs --data-gpu"),
         ({"data_gpu": 1, "model_gpu": 1}, "both 1"),
+        ({"data_gpu": 0, "model_gpu": 0}, "both 0"),
+        ({"model_gpu": 0}, "--model-gpu 0 needs --data-gpu"),
         ({"memory_isolation": True}, "needs two GPUs"),
         ({"data_gpu_memory": 4096}, "--data-gpu-memory needs --enable-memory-isolation"),
         ({"pipeline": "split"}, "--pipeline split needs two devices"),
@@ -120,6 +123,18 @@ def test_memory_grows_unless_each_gpu_has_its_limit():
     data = DataConfig(data_gpu=0, model_gpu=1, memory_isolation=True, data_gpu_memory=2048, model_gpu_memory=16384)
     _set_memory(SimpleNamespace(config=limited), ["a", "b"], data)
     assert limited.limits == {"a": 2048, "b": 16384} and not limited.growing
+
+
+def test_two_ids_have_two_names_and_none_have_none():
+    assert pair_names(DataConfig()) is None
+    assert pair_names(DataConfig(data_gpu=3, model_gpu=1)) == ("/GPU:0", "/GPU:1")
+    assert pair_names(DataConfig(data_gpu=1, model_gpu=0, virtual_devices=2)) == ("/CPU:1", "/CPU:0")
+
+
+def test_gpus_that_are_watched_are_those_of_the_ids():
+    two = DataConfig(data_gpu=1, model_gpu=0)
+    assert watched_gpus(two) == (1, 0) and watched_gpus(replace(two, pipeline="buffered")) == (0,)
+    assert watched_gpus(replace(two, virtual_devices=2)) == ()
 
 
 STAND_IN = r"""

@@ -25,6 +25,7 @@ from myxtts.errors import RunError, UsageError
 
 POLICY = "MYXTTS_DEVICE_POLICY"  # "explicit" makes an accidental copy between devices an error; tests set it
 HOST = "/CPU:0"
+BOTH_IDS = "give two different ids, or neither to use one device"
 _DEFAULTS = DataConfig()
 _chosen: dict[str, str | None] = {}  # the list of visible devices that we set, and the one before it
 
@@ -107,32 +108,32 @@ def check_request(data: DataConfig) -> None:
     Raises:
         UsageError: with what was found and what to type.
     """
-    one, two = data.data_gpu, data.model_gpu
-    both = one >= 0 and two >= 0
+    pair = data.gpu_pair
     if data.virtual_devices < 0 or data.virtual_devices > 64:
         raise UsageError(f"--virtual-devices is {data.virtual_devices}; choose 1 to 64, or 0 for none")
-    if (one >= 0) != (two >= 0):
-        given, missing = ("--data-gpu", "--model-gpu") if one >= 0 else ("--model-gpu", "--data-gpu")
-        raise UsageError(f"{given} {max(one, two)} needs {missing} too; give both ids, or neither to use one device")
-    if both and one == two:
-        raise UsageError(
-            f"--data-gpu and --model-gpu are both {one}; give two different ids, or neither to use one device"
-        )
-    if data.memory_isolation and not both:
+    if pair is None and data.data_gpu is not None:
+        raise UsageError(f"--data-gpu {data.data_gpu} needs --model-gpu too; {BOTH_IDS}")
+    if pair is None and data.model_gpu is not None:
+        raise UsageError(f"--model-gpu {data.model_gpu} needs --data-gpu too; {BOTH_IDS}")
+    if pair and pair[0] == pair[1]:
+        raise UsageError(f"--data-gpu and --model-gpu are both {pair[0]}; {BOTH_IDS}")
+    if data.memory_isolation and not pair:
         raise UsageError("--enable-memory-isolation needs two GPUs; add --data-gpu 0 --model-gpu 1")
     if data.memory_isolation and data.virtual_devices:
-        raise UsageError("--enable-memory-isolation needs GPUs; virtual devices share the computer's memory")
+        raise UsageError(
+            "--enable-memory-isolation needs GPUs; virtual devices share the computer's memory, leave it out for them"
+        )
     for name, once_usual in (("data_gpu_memory", 8192), ("model_gpu_memory", 16384)):  # saved configurations hold these
         if getattr(data, name) not in (0, once_usual) and not data.memory_isolation:
             raise UsageError(f"--{name.replace('_', '-')} needs --enable-memory-isolation")
-    if data.pipeline in ("split", "parallel") and not both:
+    if data.pipeline in ("split", "parallel") and not pair:
         raise UsageError(f"--pipeline {data.pipeline} needs two devices; add --data-gpu 0 --model-gpu 1")
     if data.pipeline == "parallel" and data.batch_size % 2:
         raise UsageError(f"--pipeline parallel halves every batch; --batch-size {data.batch_size} must be even")
-    if both and data.virtual_devices and max(one, two) >= data.virtual_devices:
+    if pair and data.virtual_devices and max(pair) >= data.virtual_devices:
         raise UsageError(
-            f"❌ Multi-GPU requires devices {one} and {two}, found {data.virtual_devices} virtual devices; "
-            f"type --virtual-devices {max(one, two) + 1}"
+            f"❌ Multi-GPU requires devices {pair[0]} and {pair[1]}, found {data.virtual_devices} virtual devices; "
+            f"type --virtual-devices {max(pair) + 1}"
         )
 
 
@@ -147,17 +148,16 @@ def select_gpus(data: DataConfig) -> None:
     if _chosen.get("ours") == preset is not None:  # the list is ours from an earlier call: ids mean the one before it
         preset = _chosen["preset"]
     found, visible = find_cards(), None
-    both = data.data_gpu >= 0 and not data.virtual_devices
     if data.virtual_devices:
         visible = "" if len(found) else None  # no card is used: none is shown
-    elif both:
-        visible = choose_two(data.data_gpu, data.model_gpu, found, preset)
+    elif data.gpu_pair:
+        visible = choose_two(*data.gpu_pair, found, preset)
     else:
         visible = choose_one(found, preset)
     if visible is None:  # no card; whatever is set stays
         return
     if os.environ.get(VISIBLE) != visible and _has_listed_devices():
-        if not both:
+        if data.virtual_devices or not data.gpu_pair:
             return  # it has been told before, or somebody else decides
         raise RunError("TensorFlow already uses the GPUs; call myxtts.devices.select_gpus(config.data) before it does")
     os.environ[VISIBLE], os.environ[ORDER] = visible, "PCI_BUS_ID"
@@ -242,26 +242,32 @@ def plan_devices(data: DataConfig = _DEFAULTS, xla: str = "auto") -> DevicePlan:
     """
     select_gpus(data)
     tf = import_tensorflow()
-    both = data.data_gpu >= 0
+    pair, names = data.gpu_pair, pair_names(data)
     if data.virtual_devices:
-        names = [f"/CPU:{number}" for number in range(data.virtual_devices)]
         _split_cpu(tf, data.virtual_devices)
-        one, two = (names[data.data_gpu], names[data.model_gpu]) if both else (names[0], names[0])
-        labels = one, two
+        labels = one, two = names or (HOST, HOST)
     else:
         gpus = tf.config.list_physical_devices("GPU")
-        if both and len(gpus) != 2:
+        if pair and len(gpus) != 2:
             raise UsageError(
                 f"❌ Multi-GPU requires at least 2 GPUs, found {len(gpus)} that TensorFlow can use; install its CUDA "
                 "packages (pip install 'myxtts[gpu]') and run myxtts validate"
             )
         _set_memory(tf, gpus, data)
-        one, two = ("/GPU:0", "/GPU:1") if both else ("/GPU:0", "/GPU:0") if gpus else ("/CPU:0", "/CPU:0")
-        labels = (str(data.data_gpu), str(data.model_gpu)) if both else (one, two)
-    pipeline = data.pipeline or ("split" if both else "buffered")
+        one, two = names or (("/GPU:0", "/GPU:0") if gpus else (HOST, HOST))
+        labels = (str(pair[0]), str(pair[1])) if pair else (one, two)
+    pipeline = data.pipeline or ("split" if pair else "buffered")
     if pipeline == "buffered":  # both roles on the device that trains
         one, labels = two, (labels[1], labels[1])
     return DevicePlan(one, two, *labels, pipeline=pipeline, virtual=data.virtual_devices, xla=xla)
+
+
+def pair_names(data: DataConfig) -> tuple[str, str] | None:
+    """What TensorFlow calls the two devices of the two ids; GPUs are always the first and the second that it sees."""
+    if not data.gpu_pair:
+        return None
+    one, two = data.gpu_pair
+    return (f"/CPU:{one}", f"/CPU:{two}") if data.virtual_devices else ("/GPU:0", "/GPU:1")
 
 
 def best_device(wanted: str | None = None) -> str:
@@ -303,9 +309,9 @@ def _has_started() -> bool:
 
 def memory_limits(data: DataConfig) -> tuple[int, ...]:
     """MB that each of the two GPUs may use; none where memory is not limited. By default all that a card can give."""
-    if not data.memory_isolation:
+    if not data.memory_isolation or not data.gpu_pair:
         return ()
-    asked = ((data.data_gpu, data.data_gpu_memory), (data.model_gpu, data.model_gpu_memory))
+    asked = zip(data.gpu_pair, (data.data_gpu_memory, data.model_gpu_memory), strict=True)
     return tuple(limit or default_limit_mb(number, find_cards()) for number, limit in asked)
 
 
@@ -372,8 +378,8 @@ def watched_gpus(data: DataConfig) -> tuple[int, ...]:
     """The ids, as nvidia-smi gives them, of the GPUs that a run with these settings uses; none for MIG slices."""
     if data.virtual_devices:
         return ()
-    if data.data_gpu >= 0:
-        return (data.model_gpu,) if data.pipeline == "buffered" else (data.data_gpu, data.model_gpu)
+    if data.gpu_pair:
+        return data.gpu_pair[1:] if data.pipeline == "buffered" else data.gpu_pair
     select_gpus(data)
     number = card_number(os.environ.get(VISIBLE, "").split(",")[0].strip(), find_cards())
     return () if number is None else (number,)

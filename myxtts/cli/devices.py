@@ -9,14 +9,12 @@ from myxtts.devices import DevicePlan, memory_limits
 
 
 def configured_lines(plan: DevicePlan, data: DataConfig) -> list[str]:
-    """After the devices were set up; nothing for a single one."""
+    """After the devices were set up; for a single one only the memory limits, where there are any."""
+    limits = _limit_lines(data)
     if not plan.two_devices:
-        return []
+        return ["🎯 Configuring memory limits...", *limits] if limits else []
     device = (lambda label: label) if plan.virtual else (lambda label: f"GPU {label}")
-    memory = [f"   Configured memory growth for {role} GPU" for role in ("data", "model")]
-    if data.memory_isolation:
-        limits = zip(("data", "model"), memory_limits(data), strict=True)
-        memory = [f"   Set memory limit for {role} GPU: {megabytes} MB" for role, megabytes in limits]
+    memory = limits or [f"   Configured memory growth for {role} GPU" for role in ("data", "model")]
     if plan.virtual:
         memory = [f"   Virtual devices: {plan.virtual} parts of the CPU stand in for GPUs"]
     return [
@@ -26,6 +24,18 @@ def configured_lines(plan: DevicePlan, data: DataConfig) -> list[str]:
         f"   Set visible devices: {device(plan.data_label)} and {device(plan.model_label)}",
         *memory,
         "✅ Multi-GPU configuration completed successfully",
+    ]
+
+
+def _limit_lines(data: DataConfig) -> list[str]:
+    """The hard limit of each GPU; nothing where memory grows."""
+    limits = memory_limits(data)
+    if not limits:
+        return []
+    found = zip(("data", "model"), data.gpu_pair or (), limits, strict=True)
+    return [
+        "   Memory isolation enabled",
+        *(f"   Memory limit for {role} GPU: {megabytes} MB (GPU {number})" for role, number, megabytes in found),
     ]
 
 
@@ -43,7 +53,7 @@ def pipeline_lines(plan: DevicePlan, data: DataConfig) -> list[str]:
             f"   - Buffer Size: {data.pipeline_buffer_size}",
             "   - Smart Prefetching: Enabled",
             prefetching,
-            *([unused] if data.data_gpu >= 0 else []),
+            *([unused] if data.gpu_pair else []),
         ]
     return [
         "🚀 Intelligent GPU Pipeline: Multi-GPU Mode",

@@ -35,9 +35,9 @@ def _between(low: float, high: float, kind: type[int] | type[float] = float) -> 
     return read
 
 
-def _gpu(word: str) -> int:
-    if word == "none":
-        return -1
+def _gpu(word: str) -> int | None:
+    if word.lower() == "none":
+        return None
     if not word.isdecimal():
         raise argparse.ArgumentTypeError(f"{word} is no GPU id; give a number as in nvidia-smi, or none")
     return int(word)
@@ -411,6 +411,6 @@ def flag_words(command: str, key: str, value: object) -> list[str]:
             if action.const == value:
                 return [action.option_strings[0]]
             continue
-        word = "none" if action.type is _gpu and value == -1 else str(value)
+        word = "none" if value is None else str(value)
         return [f"{action.option_strings[0]}={word}"] if word.startswith("-") else [action.option_strings[0], word]
     return []

@@ -30,8 +30,8 @@ def configure(
 
 def describe(config: XTTSConfig, origin: Mapping[str, str]) -> list[str]:
     """One line for each value that is not a default, with where it came from."""
-    values = flatten(config)
-    return [f"{key} = {values[key]!r} ({source})" for key, source in origin.items()]
+    values = {key: "none" if value is None else repr(value) for key, value in flatten(config).items()}
+    return [f"{key} = {values[key]} ({source})" for key, source in origin.items()]
 
 
 def make_folder(folder: Path, advice: str) -> None:

@@ -8,46 +8,70 @@ from dataclasses import replace
 from rich.console import Console
 
 from myxtts.cli.settings import configure
-from myxtts.devices import check_request
-from myxtts.diagnostics.validate import NOT_RUN, validate
+from myxtts.config.config import DataConfig
+from myxtts.devices import check_request, pair_names
+from myxtts.diagnostics.validate import Check, Section, validate
+
+RULE = "=" * 60
 
 
 def run(options: argparse.Namespace) -> int:
     """Runs the five sections and prints a line for each check, or one JSON document."""
     data = configure(options)[0].data
-    if data.data_gpu < 0 and data.model_gpu < 0:
+    if data.data_gpu is None and data.model_gpu is None:
         data = replace(data, data_gpu=0, model_gpu=1)
     data = replace(data, pipeline="split")
     check_request(data)
-    console = Console(stderr=bool(options.json))
+    console = Console()
 
-    def say(words: str) -> None:
-        if not options.json:
-            console.print(words, highlight=False, markup=False, soft_wrap=True)
+    def say(*lines: str) -> None:
+        for line in lines if not options.json else ():
+            console.print(line, highlight=False, markup=False, soft_wrap=True)
 
-    sections = []
-    for number, section in enumerate(validate(data), 1):
-        sections.append(section)
-        say(f"{number}. {section.name}")
-        for check in section.checks:
-            say(f"   {'✅' if check.passed else '❌'} {check.name}" + (f": {check.detail}" if check.detail else ""))
-    failures = sum(not check.passed for section in sections for check in section.checks)
-    virtual = data.virtual_devices
-    skipped = sum(check.detail == NOT_RUN for section in sections for check in section.checks)
+    say("Dual-GPU Pipeline Validation", RULE)
+    sections: list[Section] = []
+    for found in validate(data):
+        if isinstance(found, Section):
+            sections.append(found)
+            say(f"{len(sections)}. {found.name}...")
+        else:
+            say(f"   {'✅' if found.passed else '❌'} {found.line}")
+    checks = [check for section in sections for check in section.checks]
     if options.json:
-        document = {
-            "passed": failures == 0,
-            "failures": failures - skipped,
-            "not_run": skipped,
-            "virtual_devices": virtual,
-            "sections": [dataclasses.asdict(section) for section in sections],
-        }
-        print(json.dumps(document))
-    elif failures:
-        say(f"❌ {failures - skipped} validation checks failed" + (f", {skipped} not run" if skipped else ""))
-    else:
-        say("🎉 All validation checks passed!")
-        say("Your system is ready for dual-GPU training.")
-        if virtual:
-            say(f"   (on {virtual} virtual devices: this proves the way through the code, not a GPU)")
-    return 1 if failures else 0
+        print(json.dumps(_document(data, sections, checks)))
+    say(RULE, *_ending(data, checks), RULE)
+    return 0 if all(check.passed for check in checks) else 1
+
+
+def _count(checks: list[Check]) -> tuple[int, int]:
+    """Checks that failed by themselves, and checks that were not run because of them."""
+    not_run = sum(bool(check.needs) for check in checks)
+    return sum(not check.passed for check in checks) - not_run, not_run
+
+
+def _ending(data: DataConfig, checks: list[Check]) -> list[str]:
+    failures, not_run = _count(checks)
+    if failures:
+        words = f"❌ {failures} validation check{'s' * (failures > 1)} failed"
+        return [words + (f", {not_run} not run" if not_run else ""), "Each failed check says what to do."]
+    lines = ["🎉 All validation checks passed!", "Your system is ready for dual-GPU training."]
+    names = pair_names(data)
+    if data.virtual_devices and names:
+        lines += [
+            f"This was on virtual devices ({' and '.join(names)}, parts of the CPU). It proves that model, placement,",
+            "transfer and pipeline work in this installation; it proves nothing about GPUs, their driver or their",
+            "memory. With GPUs, leave --virtual-devices out.",
+        ]
+    return lines
+
+
+def _document(data: DataConfig, sections: list[Section], checks: list[Check]) -> dict[str, object]:
+    failures, not_run = _count(checks)
+    return {
+        "passed": not failures,
+        "failures": failures,
+        "not_run": not_run,
+        "virtual_devices": data.virtual_devices,
+        "devices": pair_names(data),
+        "sections": [dataclasses.asdict(section) for section in sections],
+    }

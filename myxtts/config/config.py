@@ -173,8 +173,8 @@ class DataConfig:
     reference_gain_db: float = 6.0  # a reference is made louder or softer by up to this, so that level is no voice
     pipeline_buffer_size: int = 50
     prefetch: int = 0  # most batches ready on the model device; 0: by batch size
-    data_gpu: int = -1  # as nvidia-smi numbers them; both or neither, -1 is neither
-    model_gpu: int = -1
+    data_gpu: int | None = None  # as nvidia-smi numbers them; both or neither, None: not given
+    model_gpu: int | None = None
     virtual_devices: int = 0  # parts of the CPU that stand in for GPUs
     memory_isolation: bool = False
     data_gpu_memory: int = 0  # MB, with memory_isolation; 0: all that the card has, less what CUDA itself needs
@@ -204,7 +204,8 @@ class DataConfig:
                 f"data.{name} is {getattr(self, name)}; it must lie between 0 and {longest} seconds",
             )
         for name in ("data_gpu", "model_gpu"):
-            _require(getattr(self, name) >= -1, f"data.{name} is {getattr(self, name)}; give an id, or -1 for none")
+            number = getattr(self, name)
+            _require(number is None or number >= 0, f"data.{name} is {number}; give an id as in nvidia-smi, or none")
         for name, most in (
             ("prefetch", 1024),
             ("num_workers", 1024),
@@ -223,6 +224,11 @@ class DataConfig:
             0 < self.min_seconds < self.max_seconds,
             f"data.min_seconds {self.min_seconds} must be positive and less than data.max_seconds {self.max_seconds}",
         )
+
+    @property
+    def gpu_pair(self) -> tuple[int, int] | None:
+        """The ids of the data GPU and the model GPU; None where one of them is not given."""
+        return None if self.data_gpu is None or self.model_gpu is None else (self.data_gpu, self.model_gpu)
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,19 @@ def _nearest(name: str, known: typing.Iterable[str]) -> str:
     return f"; did you mean {match[0]!r}?" if match else f"; known: {', '.join(sorted(known))}"
 
 
-def _convert(key: str, value: Any, wanted: type, source: str) -> Any:
+def _is_not_given(value: Any) -> bool:
+    """Whether a value of a field that may be None says so; -1 is in configurations of older runs."""
+    return value is None or value == -1 or (isinstance(value, str) and value.lower() == "none")
+
+
+def _convert(key: str, value: Any, wanted: Any, source: str) -> Any:
     """A value of the field's own type, or an error that names key, source and type."""
+    or_none = ""
+    if type(None) in typing.get_args(wanted):
+        if _is_not_given(value):
+            return None
+        [wanted] = (kind for kind in typing.get_args(wanted) if kind is not type(None))
+        or_none = " or none"
     if wanted is float and isinstance(value, int | float) and not isinstance(value, bool):
         return float(value)
     if wanted is float and isinstance(value, str):
@@ -39,7 +50,7 @@ def _convert(key: str, value: Any, wanted: type, source: str) -> Any:
         return "on" if value else "off"  # YAML 1.1 reads on and off as true and false
     if isinstance(value, wanted) and not (wanted is int and isinstance(value, bool)):
         return value
-    raise UsageError(f"{source}: {key} is {value!r}, a {type(value).__name__}; it must be a {wanted.__name__}")
+    raise UsageError(f"{source}: {key} is {value!r}, a {type(value).__name__}; it must be a {wanted.__name__}{or_none}")
 
 
 def read_yaml(path: Path) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """Whether this machine can train on two devices, step by step, with the real model and the real pipeline.
 
 In: the ids of two devices.
-Out: five sections of checks; each says what was read back, or what to do.
+Out: five sections of checks; each says what was found, or what to do. A check is left out only where one has failed
+     that it needs.
 """
 
 import os
@@ -10,12 +11,13 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 import soundfile
 
-from myxtts.cards import VISIBLE, find_cards
+from myxtts.cards import VISIBLE, find_cards, usable_cards
 from myxtts.config.config import DataConfig, XTTSConfig
 from myxtts.config.load import build
 from myxtts.devices import (
@@ -24,6 +26,7 @@ from myxtts.devices import (
     import_tensorflow,
     memory_limits,
     move,
+    pair_names,
     plan_devices,
     require_on,
     select_gpus,
@@ -31,149 +34,217 @@ from myxtts.devices import (
 from myxtts.errors import RunError, UsageError
 
 BATCHES = 3
-NOT_RUN = "not run: it needs what failed above"
+LONGEST_REASON = 300  # characters of an error that a line repeats
+START_ANEW = "start it in a new process, before anything else uses TensorFlow"
+ONE_DEVICE = "leave --data-gpu and --model-gpu out to train on one, or add --virtual-devices 2 to try two on the CPU"
 
 
 @dataclass(frozen=True)
 class Check:
-    """One line of the report; `detail` is what was found, or what to do."""
+    """One line of the report."""
 
-    name: str
+    name: str  # what is true when it has passed
     passed: bool
-    detail: str = ""
+    detail: str = ""  # what was found, or what to do
+    needs: tuple[str, ...] = ()  # the failed checks because of which it was not run
+    line: str = ""  # as it is printed, without the mark
 
 
 @dataclass
 class Section:
+    """A title and the checks under it, as far as they have been made."""
+
     name: str
     checks: list[Check] = field(default_factory=list)
 
 
-def validate(data: DataConfig) -> Iterator[Section]:
-    """Runs the five sections in order and yields each when it is done."""
+def validate(data: DataConfig) -> Iterator[Section | Check]:
+    """Runs the five sections in order; yields each when it begins, and then each of its checks when it is made.
+
+    Raises:
+        UsageError: the settings name no two devices.
+    """
     with ExitStack() as stack:
         yield from _Validation(data, stack).sections()
 
 
+@dataclass(frozen=True)
+class _Step:
+    """A check that is still to be made."""
+
+    key: str
+    name: str
+    work: Callable[[], str]  # returns what was found
+    needs: tuple[str, ...] = ()  # keys of earlier steps
+    advice: str = ""  # what to do when it fails in a way that does not tell by itself
+    shows_detail: bool = False
+
+
 class _Validation:
     def __init__(self, data: DataConfig, stack: ExitStack):
+        names = pair_names(data)
+        if data.gpu_pair is None or names is None:
+            raise UsageError("two devices are validated; give --data-gpu and --model-gpu")
         self._data, self._stack = data, stack
         self._virtual = bool(data.virtual_devices)
-        self._failed = False
+        if self._virtual:
+            self._data_name, self._model_name = self._labels = names
+        else:
+            self._data_name, self._model_name = (name.strip("/") for name in names)
+            self._labels = (f"GPU {data.gpu_pair[0]}", f"GPU {data.gpu_pair[1]}")
+        self._failed: dict[str, tuple[str, ...]] = {}  # by key: the checks that failed by themselves and caused it
         self._found: dict[str, Any] = {}
 
-    def sections(self) -> Iterator[Section]:
-        parts = {
-            "Prerequisites": self._prerequisites(),
-            "Device placement": self._placement(),
-            "Model creation on the model device": self._model(),
-            "Data transfer": self._transfer(),
-            "Pipeline simulation": self._simulation(),
-        }
-        for name, checks in parts.items():
-            section = Section(name)
-            for title, work in checks:
-                section.checks.append(self._run(title, work))
+    def sections(self) -> Iterator[Section | Check]:
+        self._select()
+        between = f"{self._data_name} and {self._model_name}" if self._virtual else "GPUs"
+        for title, steps in {
+            "Checking prerequisites": self._prerequisites(),
+            "Validating device placement configuration": self._placement(),
+            f"Testing model creation on {self._model_name}": self._model(),
+            f"Testing data transfer between {between}": self._transfer(),
+            "Simulating training pipeline": self._simulation(),
+        }.items():
+            section = Section(title)
             yield section
+            for step in steps:
+                section.checks.append(self._run(step))
+                yield section.checks[-1]
 
-    def _run(self, title: str, work: Callable[[], str]) -> Check:
-        if self._failed:
-            return Check(title, False, NOT_RUN)
+    def _select(self) -> None:
+        """Shows TensorFlow the two GPUs, or, where that is refused, all that it can use; both only work before it runs.
+
+        A refusal is kept for the check that it belongs to.
+        """
         try:
-            return Check(title, True, work())
+            select_gpus(self._data)
         except (UsageError, RunError) as error:
-            self._failed = True
-            return Check(title, False, str(error).removeprefix("❌ "))
+            self._found["refusal"] = error
+            os.environ[VISIBLE] = ",".join(usable_cards(find_cards(), os.environ.get(VISIBLE)).values())
+
+    def _run(self, step: _Step) -> Check:
+        causes = tuple(dict.fromkeys(cause for key in step.needs for cause in self._failed.get(key, ())))
+        if causes:
+            self._failed[step.key] = causes
+            detail = f"not run, it needs {' and '.join(repr(cause) for cause in causes)}"
+            return Check(step.name, False, detail, causes, f"{step.name} – {detail}")
+        try:
+            detail = step.work()
+        except UsageError as error:  # it says what to type
+            detail = str(error).removeprefix("❌ ")
+        except RunError as error:
+            detail = f"{error}; {step.advice}"
         except Exception as error:  # a check that breaks has failed; the report says how
-            self._failed = True
-            return Check(title, False, f"{type(error).__name__}: {' '.join(str(error).split())}"[:300])
+            reason = f"{type(error).__name__}: {' '.join(str(error).split())}"[:LONGEST_REASON]
+            detail = f"{reason}; {step.advice}"
+        else:
+            return Check(step.name, True, detail, (), f"{step.name} ({detail})" if step.shows_detail else step.name)
+        self._failed[step.key] = (step.name,)
+        return Check(step.name, False, detail, (), f"{step.name} – {detail}")
 
-    # The checks of each section, as (title, work)
+    # The steps of each section
 
-    def _prerequisites(self) -> list[tuple[str, Callable[[], str]]]:
+    def _prerequisites(self) -> list[_Step]:
         def driver() -> str:
             if self._virtual:
-                return f"not needed: {self._data.virtual_devices} virtual devices, parts of the CPU, stand in for GPUs"
-            select_gpus(self._data)  # before TensorFlow is imported; it counts and names what is missing
-            return f"{len(find_cards())} GPUs, {VISIBLE}={os.environ[VISIBLE]}"
+                return f"{self._data.virtual_devices} virtual devices, parts of the CPU, stand in for GPUs"
+            found = find_cards()
+            if not len(found):
+                raise RunError("found 0 GPUs" + (f" ({found.reason})" if found.reason else ""))
+            return f"{len(found)} GPU{'s' * (len(found) > 1)} detected"
 
         def version() -> str:
-            return str(import_tensorflow().__version__)
+            return f"version {import_tensorflow().__version__}"
 
         def visible() -> str:
             tf = import_tensorflow()
             if self._virtual:
-                return f"not needed, TensorFlow sees {len(tf.config.list_physical_devices('GPU'))}"
-            gpus = tf.config.list_physical_devices("GPU")
-            if len(gpus) != 2:
-                raise RunError(
-                    f"TensorFlow sees {len(gpus)} of 2 GPUs; install its CUDA packages: pip install 'myxtts[gpu]'"
-                )
+                plan_devices(self._data)
+                return ", ".join(device.name for device in tf.config.list_logical_devices("CPU"))
+            gpus, usable = _gpus(tf), len(usable_cards(find_cards(), os.environ.get(VISIBLE)))
+            if usable < 2:
+                raise UsageError(f"{usable} can be used here, two are needed; {ONE_DEVICE}")
+            if len(gpus) < 2:
+                raise RunError(f"it sees {len(gpus)}")
             return ", ".join(gpu.name for gpu in gpus)
 
-        return [("Driver and GPU count", driver), ("TensorFlow", version), ("GPUs that TensorFlow sees", visible)]
+        see = f"{self._data.virtual_devices} virtual devices" if self._virtual else "2 GPUs"
+        packages = "install TensorFlow's CUDA packages: pip install 'myxtts[gpu]'"
+        return [
+            _Step(
+                "driver",
+                f"NVIDIA driver {'not needed' if self._virtual else 'installed'}",
+                driver,
+                advice="install NVIDIA's driver until nvidia-smi lists your cards, or add --virtual-devices 2",
+                shows_detail=True,
+            ),
+            _Step("tensorflow", "TensorFlow installed", version, advice=packages, shows_detail=True),
+            _Step(
+                "seen",
+                f"TensorFlow can see {see}",
+                visible,
+                ("driver", "tensorflow"),
+                START_ANEW if self._virtual else packages,
+            ),
+        ]
 
-    def _placement(self) -> list[tuple[str, Callable[[], str]]]:
+    def _placement(self) -> list[_Step]:
+        pair = f"data_gpu={self._data.data_gpu}, model_gpu={self._data.model_gpu}"
+
         def ids() -> str:
-            self._found["plan"] = plan = plan_devices(self._data)
-            return f"data {plan.data_label}, model {plan.model_label}"
+            if refusal := self._found.get("refusal"):
+                raise refusal
+            return pair
 
         def visible() -> str:
-            data, model = (best_device(name) for name in (self._plan.data_device, self._plan.model_device))
-            return f"{data} and {model}" + ("" if self._virtual else f" ({VISIBLE}={os.environ[VISIBLE]})")
-
-        def memory() -> str:
-            tf = import_tensorflow()
-            if self._virtual:
-                return "not needed, virtual devices share the computer's memory"
-            if self._data.memory_isolation:
-                gpus = tf.config.list_physical_devices("GPU")
-                limits = [tf.config.get_logical_device_configuration(gpu)[0].memory_limit for gpu in gpus]
-                if limits != list(memory_limits(self._data)):
-                    raise RunError(f"the limits are {limits} MB; start in a new process")
-                return f"limits {limits[0]} MB and {limits[1]} MB"
-            for gpu in tf.config.list_physical_devices("GPU"):
-                if not tf.config.experimental.get_memory_growth(gpu):
-                    raise RunError(f"memory growth is off for {gpu.name}; start in a new process")
-            return "on for both"
+            plan = plan_devices(self._data)
+            found = [best_device(name) for name in (plan.data_device, plan.model_device)]
+            self._found["plan"] = plan
+            return " and ".join(found) + ("" if self._virtual else f" ({VISIBLE}={os.environ.get(VISIBLE)})")
 
         def policy() -> str:
             tf = import_tensorflow()
-            tf.config.experimental.set_device_policy("explicit")
-            try:
-                with tf.device(self._plan.data_device):
-                    here = tf.constant([1.0, 2.0])
-                with tf.device(self._plan.model_device):
-                    try:
-                        tf.raw_ops.AddV2(x=here, y=here)
-                    except tf.errors.InvalidArgumentError:
-                        return "explicit: an accidental copy between the devices is refused"
-                    raise RunError("an accidental copy between the devices went unnoticed; is it one device?")
-            finally:
-                tf.config.experimental.set_device_policy("silent")
+            tf.config.experimental.set_device_policy("silent")
+            found = tf.config.experimental.get_device_policy()
+            if found != "silent":
+                raise RunError(f"it is {found!r}")
+            return found
 
         return [
-            ("Ids are valid", ids),
-            ("Visible devices", visible),
-            ("Memory growth", memory),
-            ("Device policy", policy),
+            _Step("ids", f"GPU indices valid: {pair}", ids, ("driver",), START_ANEW),
+            _Step("plan", f"Set visible devices: {' and '.join(self._labels)}", visible, ("seen", "ids"), START_ANEW),
+            *(self._memory(number, label) for number, label in enumerate(self._labels)),
+            _Step("policy", "Device policy set to 'silent'", policy, ("tensorflow",), START_ANEW),
         ]
 
-    def _model(self) -> list[tuple[str, Callable[[], str]]]:
-        def create() -> str:
-            tf = import_tensorflow()
-            from myxtts.models.xtts import XTTS
-            from myxtts.training.step import TrainStep
+    def _memory(self, number: int, label: str) -> _Step:
+        """Reads back what was set for one of the two devices."""
 
-            config = self._config
-            with tf.device(self._plan.model_device):
-                model = XTTS(config.model, 40, config.audio.n_mels, card=self._plan.for_card)
-                model.create_variables()
-                step = TrainStep(model, config.training, self._plan.compiled)
-            variables = step.variables()
-            require_on(self._plan.model_device, variables, "the model")
-            self._found |= {"model": model, "step": step}
-            return f"{len(variables)} variables on {self._plan.model_device}"
+        def limit() -> str:
+            tf = import_tensorflow()
+            found = tf.config.get_logical_device_configuration(_gpus(tf)[number])[0].memory_limit
+            if found != (wanted := memory_limits(self._data)[number]):
+                raise RunError(f"it is {found} MB and was to be {wanted} MB")
+            return f"{found} MB"
+
+        def growth() -> str:
+            tf = import_tensorflow()
+            if not tf.config.experimental.get_memory_growth(_gpus(tf)[number]):
+                raise RunError("it is off")
+            return "on"
+
+        key, needs = f"memory {number}", ("plan",)
+        if self._virtual:
+            name, reason = f"Memory growth not needed for {label}", "virtual devices share the computer's memory"
+            return _Step(key, name, lambda: reason, needs, shows_detail=True)
+        if self._data.memory_isolation:
+            return _Step(key, f"Memory limit configured for {label}", limit, needs, START_ANEW, shows_detail=True)
+        return _Step(key, f"Memory growth configured for {label}", growth, needs, START_ANEW)
+
+    def _model(self) -> list[_Step]:
+        def create() -> str:
+            self._found["step"] = step = self._make_step()
+            return f"{len(step.variables())} variables on {self._plan.model_device}"
 
         def forward() -> str:
             tf = import_tensorflow()
@@ -189,9 +260,13 @@ class _Validation:
             require_on(self._plan.model_device, {"output": output.mel}, "forward pass")
             return f"output {tuple(output.mel.shape)} on {self._plan.model_device}"
 
-        return [("Model created", create), ("Forward pass", forward)]
+        name = f"Model created successfully on {self._model_name}"
+        return [
+            _Step("model", name, create, ("plan",), self._free_memory),
+            _Step("forward", "Forward pass successful", forward, ("model",), self._free_memory),
+        ]
 
-    def _transfer(self) -> list[tuple[str, Callable[[], str]]]:
+    def _transfer(self) -> list[_Step]:
         content = np.random.default_rng(0).standard_normal((16, 256, 80)).astype(np.float32)
 
         def create() -> str:
@@ -207,51 +282,97 @@ class _Validation:
             return f"on {self._plan.model_device}"
 
         def compare() -> str:
-            if not np.array_equal(self._found["moved"].numpy(), content):
-                raise RunError("the transferred numbers are not the ones that were sent; check the cards' connection")
+            differing = int((self._found["moved"].numpy() != content).sum())  # host sync
+            if differing:
+                raise RunError(f"{differing:,} of {content.size:,} numbers are not the ones that were sent")
             return f"{content.size:,} numbers"
 
+        connection = "nvidia-smi topo -m shows how the cards are connected; try two others, or a newer driver"
+        advice = self._free_memory if self._virtual else connection
         return [
-            ("Created on the data device", create),
-            ("Transferred to the model device", transfer),
-            ("Contents equal", compare),
+            _Step("data", f"Created data on {self._data_name}", create, ("plan",), self._free_memory),
+            _Step("moved", f"Transferred data to {self._model_name}", transfer, ("data",), advice),
+            _Step("equal", "Data integrity verified after transfer", compare, ("moved",), advice),
         ]
 
-    def _simulation(self) -> list[tuple[str, Callable[[], str]]]:
+    def _simulation(self) -> list[_Step]:
+        losses: list[float] = []
+
         def dataset() -> str:
+            tf = import_tensorflow()
             from myxtts.data.cache import learn_tokenizer, prepare
             from myxtts.data.dataset import HostDataset
-
-            home = Path(self._stack.enter_context(tempfile.TemporaryDirectory()))
-            config = build({"data.cache_dir": str(home / "cache"), "data.batch_size": 4, "data.buckets": 1})
-            pack = prepare(_make_clips(home / "clips"), config)
-            self._found["dataset"] = HostDataset(pack, learn_tokenizer([pack], config), config)
-            return f"{len(pack)} clips in {self._found['dataset'].batches_per_epoch} batches"
-
-        def model() -> str:
             from myxtts.pipeline.featurize import Featurizer
 
-            self._found["featurizer"] = Featurizer(self._config)
-            return f"{self._found['step'].parameters.count:,} parameters"
+            home, device = Path(self._stack.enter_context(tempfile.TemporaryDirectory())), self._plan.data_device
+            config = build({"data.cache_dir": str(home / "cache"), "data.batch_size": 4, "data.buckets": 1})
+            pack = prepare(_make_clips(home / "clips"), config)
+            source, featurizer = HostDataset(pack, learn_tokenizer([pack], config), config), Featurizer(self._config)
+            raw = next(iter(source.batches(0, 1, True)))
+            with tf.device(device):
+                features = featurizer(move(raw.audio, device), move(raw.spans, device))
+            require_on(device, {"features": features}, "dataset")
+            self._found |= {"dataset": source, "featurizer": featurizer}
+            return f"{len(pack)} clips in {source.batches_per_epoch} batches, features {tuple(features.shape)}"
 
-        def batches() -> str:
+        def model() -> str:
+            self._found["trained"] = step = self._make_step()
+            return f"{step.parameters.count:,} parameters"
+
+        def process() -> str:
             tf = import_tensorflow()
             from myxtts.pipeline.clock import StageClock
             from myxtts.pipeline.feed import Feed
 
-            losses = []
             with Feed(self._found["dataset"], self._found["featurizer"], self._plan, StageClock()) as feed:
                 for batch in feed:
                     with tf.device(self._plan.model_device):
-                        results = self._found["step"](batch)
-                    losses.append(float(results["loss"]))
+                        results = self._found["trained"](batch)
+                    losses.append(float(results["loss"]))  # host sync
                     if len(losses) == BATCHES:
                         break
-            if not np.isfinite(losses).all():
-                raise RunError(f"losses {losses} are not numbers")
-            return f"{BATCHES}, losses {', '.join(f'{loss:.2f}' for loss in losses)}"
+            return f"losses {', '.join(f'{loss:.2f}' for loss in losses)}"
 
-        return [("Dataset", dataset), ("Model", model), ("Batches processed", batches)]
+        def conclude() -> str:
+            if not np.isfinite(losses).all():
+                raise RunError(f"the losses {losses} are not finite")
+            require_on(self._plan.model_device, self._found["trained"].variables(), "the model after training")
+            return "losses are finite, variables are where they were made"
+
+        room = f"see that {tempfile.gettempdir()} has room, or set TMPDIR to a folder that has"
+        wrong = self._free_memory if self._virtual else "nvidia-smi -q shows the cards' own errors; try two others"
+        return [
+            _Step("dataset", f"Created dataset on {self._data_name}", dataset, ("plan",), room),
+            _Step("trained", f"Created model on {self._model_name}", model, ("plan",), self._free_memory),
+            _Step(
+                "batches",
+                f"Processed {BATCHES} batches successfully",
+                process,
+                ("dataset", "trained"),
+                self._free_memory,
+            ),
+            _Step("simulation", "Pipeline simulation successful", conclude, ("batches",), wrong),
+        ]
+
+    def _make_step(self) -> Any:
+        """The real training step around a small model, every variable of it on the model device."""
+        tf = import_tensorflow()
+        from myxtts.models.xtts import XTTS
+        from myxtts.training.step import TrainStep
+
+        config = self._config
+        with tf.device(self._plan.model_device):
+            model = XTTS(config.model, 40, config.audio.n_mels, card=self._plan.for_card)
+            model.create_variables()
+            step = TrainStep(model, config.training, self._plan.compiled)
+        require_on(self._plan.model_device, step.variables(), "the model")
+        return step
+
+    @property
+    def _free_memory(self) -> str:
+        if self._virtual:
+            return "end programs that use the computer's memory and try again"
+        return "nvidia-smi shows what else uses the GPUs; end that and try again, or name other ids"
 
     @property
     def _plan(self) -> DevicePlan:
@@ -261,6 +382,10 @@ class _Validation:
     def _config(self) -> XTTSConfig:
         small = {"width": 32, "text_blocks": 1, "decoder_blocks": 2, "duration_blocks": 1, "speaker_tokens": 4}
         return build({f"model.{name}": value for name, value in small.items()})
+
+
+def _gpus(tf: ModuleType) -> list[Any]:
+    return tf.config.list_physical_devices("GPU")
 
 
 def _make_clips(folder: Path) -> Path:

@@ -149,20 +149,6 @@ def test_a_text_file_becomes_a_folder_of_recordings(run_myxtts, trained, tmp_pat
     assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["0001.wav", "0002.wav"]
 
 
-def test_validate_passes_on_virtual_devices_and_fails_without_gpus(run_myxtts):
-    result = run_myxtts("validate", "--virtual-devices", "2", "--data-gpu", "0", "--model-gpu", "1")
-    lines = result.stdout.splitlines()
-    assert result.returncode == 0, result.stdout
-    assert [line[:2] for line in lines if line[:1].isdigit()] == ["1.", "2.", "3.", "4.", "5."]
-    assert "🎉 All validation checks passed!" in lines and "Your system is ready for dual-GPU training." in lines
-    assert "❌" not in result.stdout and "virtual" in lines[-1]
-    result = run_myxtts("validate", "--json")
-    document = json.loads(result.stdout)
-    assert result.returncode == 1 and not document["passed"] and len(document["sections"]) == 5
-    assert "found 0" in document["sections"][0]["checks"][0]["detail"]
-    assert run_myxtts("validate", "--data-gpu", "0").returncode == 2
-
-
 def test_training_on_two_devices_says_what_it_does(run_myxtts, corpus, tiny_yaml, tmp_path):
     result = run_myxtts(
         "train", "--train-data", corpus, "--config", tiny_yaml, "--checkpoint-dir", tmp_path / "run",

@@ -166,6 +166,20 @@ def test_a_stopped_run_saves_and_the_command_resumes_it_with_its_own_settings(ru
     assert clash.returncode == 2 and "another run" in clash.stderr
 
 
+def test_a_run_that_was_saved_with_minus_one_for_no_gpu_is_resumed(run_myxtts, trained, tmp_path):
+    old = tmp_path / "run" / "step-20"
+    shutil.copytree(trained / "latest", old)
+    text = (old / "config.yaml").read_text()
+    assert "data_gpu: null" in text and "model_gpu: null" in text
+    (old / "config.yaml").write_text(text.replace("_gpu: null", "_gpu:   -1"))  # a checkpoint knows its sizes
+    words = ("--checkpoint-dir", tmp_path / "new", "--max-steps", 21)
+    result = run_myxtts("train", "--resume", old, *words)
+    assert result.returncode == 0, result.stderr
+    assert "_gpu" not in result.stdout and "Single-GPU Buffered Mode" in result.stdout
+    ended = read_checkpoint(tmp_path / "new" / "latest")
+    assert ended.state.step == 21 and ended.config.data.gpu_pair is None
+
+
 def test_resuming_another_model_is_refused_with_the_difference(corpus, tiny_yaml, trained, tmp_path):
     config = config_for(tiny_yaml, corpus, tmp_path, **{"model.width": 64})
     with pytest.raises(UsageError, match=r"model\.width: 64 here, 32 there"):

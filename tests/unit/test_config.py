@@ -3,6 +3,8 @@ from pathlib import Path
 
 import pytest
 
+from myxtts.cli.parser import flag_words, make_parser
+from myxtts.cli.settings import configure, describe
 from myxtts.config.config import DataConfig, ModelConfig, TrainingConfig, XTTSConfig
 from myxtts.config.load import build, differences, load, resolve, save
 from myxtts.errors import UsageError
@@ -54,6 +56,66 @@ def test_saved_configuration_loads_equal(tmp_path):
     config = build({"model.size": "small", "data.language": "fa", "training.lr": 0.001})
     save(config, tmp_path / "config.yaml")
     assert load(tmp_path / "config.yaml") == config
+
+
+def test_no_gpu_is_given_by_default():
+    assert DataConfig().data_gpu is None and DataConfig().model_gpu is None and DataConfig().gpu_pair is None
+    assert DataConfig(data_gpu=1, model_gpu=0).gpu_pair == (1, 0)
+    assert DataConfig(data_gpu=1).gpu_pair is None
+
+
+@pytest.mark.parametrize("word", ["null", "none", "None", "~", "", "-1"])
+def test_yaml_has_several_words_for_a_gpu_that_is_not_given(tmp_path, word):
+    config, _ = resolve(write(tmp_path / "a.yaml", f"data:\n  data_gpu: {word}\n  model_gpu: {word}\n"), {})
+    assert (config.data.data_gpu, config.data.model_gpu) == (None, None)
+
+
+@pytest.mark.parametrize(("word", "answer"), [("two", "a int or none"), ("1.5", "a int or none"), ("-2", "or none")])
+def test_what_is_no_gpu_id_is_refused(tmp_path, word, answer):
+    with pytest.raises(UsageError, match=f"data.model_gpu is .*{answer}"):
+        resolve(write(tmp_path / "a.yaml", f"data: {{model_gpu: {word}}}\n"), {})
+
+
+def test_only_fields_that_may_be_none_take_it(tmp_path):
+    with pytest.raises(UsageError, match=r"data\.prefetch is None"):
+        resolve(write(tmp_path / "a.yaml", "data: {prefetch: null}\n"), {})
+
+
+@pytest.mark.parametrize("gpus", [{}, {"data.data_gpu": 1, "data.model_gpu": 0}])
+def test_gpus_are_saved_and_read_back(tmp_path, gpus):
+    save(build(gpus), tmp_path / "config.yaml")
+    assert load(tmp_path / "config.yaml") == build(gpus)
+
+
+def test_a_saved_run_without_gpus_goes_on_without_them_and_takes_new_ones(tmp_path):
+    saved = write(tmp_path / "config.yaml", "data: {data_gpu: -1, model_gpu: -1, language: fa}\n")
+    assert load(saved) == build({"data.language": "fa"})
+    config, origin = resolve(None, {}, saved)
+    assert config.data.gpu_pair is None and dict(origin) == {"data.language": "checkpoint"}
+    config, origin = resolve(None, {"data.data_gpu": 0, "data.model_gpu": 1}, saved)
+    assert config.data.gpu_pair == (0, 1) and origin["data.data_gpu"] == "flag"
+
+
+def test_a_flag_takes_back_the_gpus_of_a_file_and_the_configuration_shows_it(tmp_path):
+    source = write(tmp_path / "a.yaml", "data: {data_gpu: 0, model_gpu: 1}\n")
+    words = ["train", "--config", str(source), "--data-gpu", "none", "--model-gpu", "none"]
+    config, origin = configure(make_parser().parse_args(words))
+    assert config.data.gpu_pair is None
+    assert describe(config, origin) == ["data.data_gpu = none (flag)", "data.model_gpu = none (flag)"]
+    assert describe(*resolve(source, {})) == [f"data.data_gpu = 0 ({source})", f"data.model_gpu = 1 ({source})"]
+
+
+def test_the_command_line_can_be_written_anew_for_a_gpu_that_is_not_given():
+    assert flag_words("train", "data.data_gpu", None) == ["--data-gpu", "none"]
+    assert flag_words("train", "data.model_gpu", 0) == ["--model-gpu", "0"]
+
+
+@pytest.mark.parametrize("word", ["-1", "one", "1.5"])
+def test_a_flag_that_is_no_gpu_id_is_one_line_and_exit_2(capsys, word):
+    with pytest.raises(SystemExit) as stop:
+        make_parser().parse_args(["train", "--data-gpu", word])
+    [line] = capsys.readouterr().err.splitlines()
+    assert stop.value.code == 2 and f"{word} is no GPU id; give a number as in nvidia-smi, or none" in line
 
 
 def test_differences_name_both_values():

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -11,7 +12,7 @@ import pytest
 
 from myxtts.cards import Card, FoundCards, choose_one, choose_two, default_limit_mb
 from myxtts.config.config import DataConfig
-from myxtts.devices import _set_memory, best_device, check_request, plain_name
+from myxtts.devices import _set_memory, best_device, check_request, pair_names, plain_name, watched_gpus
 from myxtts.errors import UsageError
 
 UUIDS = tuple(f"GPU-{letter * 8}-0000" for letter in "abcd")
@@ -87,6 +88,8 @@ def test_too_few_gpus_are_an_error_that_counts_them(found, preset, count):
         ({"data_gpu": 0}, "--data-gpu 0 needs --model-gpu"),
         ({"model_gpu": 1}, "--model-gpu 1 needs --data-gpu"),
         ({"data_gpu": 1, "model_gpu": 1}, "both 1"),
+        ({"data_gpu": 0, "model_gpu": 0}, "both 0"),
+        ({"model_gpu": 0}, "--model-gpu 0 needs --data-gpu"),
         ({"memory_isolation": True}, "needs two GPUs"),
         ({"data_gpu_memory": 4096}, "--data-gpu-memory needs --enable-memory-isolation"),
         ({"pipeline": "split"}, "--pipeline split needs two devices"),
@@ -108,6 +111,7 @@ class RecordedConfig:
         self.growing: list[str] = []
         self.experimental = SimpleNamespace(set_memory_growth=lambda gpu, on: self.growing.append(gpu))
         self.LogicalDeviceConfiguration = lambda memory_limit: memory_limit
+        self.list_physical_devices = lambda kind: ["first", "second"]
 
     def set_logical_device_configuration(self, gpu: str, configurations: list[int]) -> None:
         [self.limits[gpu]] = configurations
@@ -120,6 +124,18 @@ def test_memory_grows_unless_each_gpu_has_its_limit():
     data = DataConfig(data_gpu=0, model_gpu=1, memory_isolation=True, data_gpu_memory=2048, model_gpu_memory=16384)
     _set_memory(SimpleNamespace(config=limited), ["a", "b"], data)
     assert limited.limits == {"a": 2048, "b": 16384} and not limited.growing
+
+
+def test_two_ids_have_two_names_and_none_have_none():
+    assert pair_names(DataConfig()) is None
+    assert pair_names(DataConfig(data_gpu=3, model_gpu=1)) == ("/GPU:0", "/GPU:1")
+    assert pair_names(DataConfig(data_gpu=1, model_gpu=0, virtual_devices=2)) == ("/CPU:1", "/CPU:0")
+
+
+def test_gpus_that_are_watched_are_those_of_the_ids():
+    two = DataConfig(data_gpu=1, model_gpu=0)
+    assert watched_gpus(two) == (1, 0) and watched_gpus(replace(two, pipeline="buffered")) == (0,)
+    assert watched_gpus(replace(two, virtual_devices=2)) == ()
 
 
 STAND_IN = r"""
@@ -234,3 +250,82 @@ def test_train_refuses_one_gpu_where_two_are_asked_for(driver, corpus):
     result = with_driver(driver, 1, "", *words)
     assert result.returncode == 2 and len(result.stderr.strip().splitlines()) == 1
     assert "❌ Multi-GPU requires at least 2 GPUs, found 1" in result.stderr
+
+
+TRAIN = """
+import json, sys
+from types import SimpleNamespace
+from myxtts import devices
+from myxtts.cli.main import main
+from myxtts.errors import RunError
+from myxtts.training import trainer
+from tests.unit.test_devices import RecordedConfig
+
+def refuse(*arguments, **more):
+    raise RunError("no further")
+
+config = RecordedConfig()
+devices.import_tensorflow = lambda: SimpleNamespace(config=config)
+trainer.XTTSTrainer = refuse
+code = main(["train", *sys.argv[1:]])
+print(json.dumps([code, config.limits, config.growing]))
+"""
+
+
+@pytest.fixture
+def train_on_two_gpus(driver, corpus, tmp_path):
+    """Starts a training on GPUs 1 and 0, up to where the model would be made; returns its lines and what was set."""
+
+    def train(*words: str) -> tuple[list[str], dict[str, int], list[str]]:
+        places = ("--train-data", str(corpus), "--checkpoint-dir", str(tmp_path / "run"))
+        more = ("--cache-dir", str(tmp_path / "cache"), "--data-gpu", "1", "--model-gpu", "0")
+        found = with_driver(driver, 2, TRAIN, *places, *more, *words)
+        assert found.stderr.endswith("myxtts train: no further\n"), found.stderr
+        *lines, last = found.stdout.splitlines()
+        code, limits, growing = json.loads(last)
+        assert code == 1
+        return lines, limits, growing
+
+    return train
+
+
+def test_train_says_which_limit_each_gpu_was_given(train_on_two_gpus):
+    limits = ("--enable-memory-isolation", "--data-gpu-memory", "8192", "--model-gpu-memory", "16384")
+    lines, limited, growing = train_on_two_gpus(*limits)
+    begin = lines.index("🎯 Configuring Multi-GPU Mode...")
+    assert lines[begin + 1 : begin + 8] == [
+        "   Data Processing GPU: 1",
+        "   Model Training GPU: 0",
+        "   Set visible devices: GPU 1 and GPU 0",
+        "   Memory isolation enabled",
+        "   Memory limit for data GPU: 8192 MB (GPU 1)",
+        "   Memory limit for model GPU: 16384 MB (GPU 0)",
+        "✅ Multi-GPU configuration completed successfully",
+    ]
+    assert limited == {"first": 8192, "second": 16384} and growing == []
+
+
+def test_train_says_limits_that_it_chose_itself_and_on_one_device_too(train_on_two_gpus):
+    lines, limited, _ = train_on_two_gpus("--enable-memory-isolation", "--pipeline", "buffered")
+    begin = lines.index("🎯 Configuring memory limits...")
+    assert lines[begin + 2 : begin + 4] == [
+        "   Memory limit for data GPU: 23040 MB (GPU 1)",
+        "   Memory limit for model GPU: 23040 MB (GPU 0)",
+    ]
+    assert limited == {"first": 23040, "second": 23040}
+
+
+def test_train_says_that_memory_grows_where_no_limit_is_asked_for(train_on_two_gpus):
+    lines, limited, growing = train_on_two_gpus()
+    assert "   Configured memory growth for data GPU" in lines and "   Configured memory growth for model GPU" in lines
+    assert not any("limit" in line or "isolation" in line for line in lines)
+    assert not limited and growing == ["first", "second"]
+
+
+def test_a_limit_for_parts_of_the_cpu_is_refused_before_anything_is_done(run_myxtts, corpus, tmp_path):
+    places = ("--train-data", corpus, "--checkpoint-dir", tmp_path / "run", "--virtual-devices", "2")
+    two = ("--data-gpu", "0", "--model-gpu", "1", "--enable-memory-isolation", "--data-gpu-memory", "8192")
+    result = run_myxtts("train", *places, *two)
+    assert result.returncode == 2 and result.stdout == "" and not (tmp_path / "run").exists()
+    [line] = result.stderr.splitlines()
+    assert "--enable-memory-isolation needs GPUs; virtual devices share the computer's memory, leave it out" in line

@@ -239,6 +239,7 @@ class TrainingConfig:
     max_steps: int = 200_000
     epochs: int = 0
     max_minutes: float = 0.0
+    clear_loss: float = 0.0  # held-out mel loss from which on a run settles and ends; 0: it goes on to its limits
     lr: float = 2e-3
     warmup_steps: int = 100
     weight_decay: float = 0.01
@@ -288,12 +289,16 @@ class TrainingConfig:
                 "training.early_stop goes by the validation loss, which critics make worse; a vocoder needs it to be 0",
             )
         _require(
+            self.target == "speech" or not self.clear_loss,
+            "training.clear_loss goes by the held-out mel loss, which a vocoder does not have; it needs it to be 0",
+        )
+        _require(
             math.isfinite(self.max_minutes),
             f"training.max_minutes is {self.max_minutes}; give a number of minutes, or 0 for no limit",
         )
         _require_no_negative(
-            "training", self, "epochs", "max_minutes", "warmup_steps", "flat_start_sweeps", "guide_steps", "early_stop",
-            "critics_after", "fooling_loss", "different_loss", "sample_every", "eval_every",
+            "training", self, "epochs", "max_minutes", "clear_loss", "warmup_steps", "flat_start_sweeps", "guide_steps",
+            "early_stop", "critics_after", "fooling_loss", "different_loss", "sample_every", "eval_every",
         )  # fmt: skip
         _require_positive(
             "training", self, "lr", "clip_norm", "max_steps", "flat_start_clips", "grad_accum", "max_bad_steps",
@@ -319,6 +324,10 @@ class XTTSConfig:
         _require(
             self.vocoder.slice_frames >= needed,
             f"vocoder.slice_frames is {self.vocoder.slice_frames}; with this audio it must be {needed} or more",
+        )
+        _require(
+            not self.training.clear_loss or bool(self.data.val_data) or self.data.val_clips > 0,
+            "training.clear_loss needs held-out clips; set data.val_data or data.val_clips",
         )
 
     @property

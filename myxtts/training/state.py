@@ -20,6 +20,7 @@ class RunState:
     best_loss: float | None = None
     validations_since_best: int = 0
     owes_validation: bool = False  # one that was due was cut short
+    clear_at: int | None = None  # step from which on the held-out loss was low enough to settle
     skipped: int = 0
     bad_row: list[int] = field(default_factory=list)
     parts: int = 1  # of a step
@@ -33,6 +34,7 @@ class RunState:
         Raises:
             ValueError: one is missing or of another kind.
         """
+        document = {"clear_at": None} | document  # not in older checkpoints
         kinds = get_type_hints(cls)
         for name, kind in kinds.items():
             if name not in document or not _fits(document[name], kind):

@@ -28,6 +28,7 @@ from myxtts.pipeline.stage import StageError, naming_stage, some
 from myxtts.training.aside import Aside
 from myxtts.training.bad_steps import BadSteps
 from myxtts.training.checkpoint import Checkpoint, find_checkpoint, locked_run, read_checkpoint
+from myxtts.training.limits import Limits
 from myxtts.training.logbook import Logbook
 from myxtts.training.memory import explaining_memory, make_room
 from myxtts.training.metrics import Event, Examined, Metrics, Notice, Primed, Resized, RunFacts, Sample, Summary
@@ -208,7 +209,7 @@ class XTTSTrainer:
         stop, report = stop or threading.Event(), report or threading.Event()
         config, clock = self.config.training, StageClock()
         run = Path(config.checkpoint_dir)
-        if (reason := self._why_complete()) and not self.state.owes_validation:
+        if (reason := self.limits.why_complete()) and not self.state.owes_validation:
             raise UsageError(f"the run is complete at step {self.state.step}; {reason}")
         with (
             explaining_memory(self.config, lambda: self.step.parts),
@@ -244,16 +245,15 @@ class XTTSTrainer:
                 self._validate(logbook, stop)
                 if not self.state.owes_validation:
                     saver.save(self._checkpoint(pace))
-            for batch in () if self._why_complete() else self._first_looked_at(iter(feed), stop):
-                if config.max_minutes:
-                    self.step.note_elapsed(pace.seconds / (60 * config.max_minutes))
+            for batch in () if self.limits.why_complete() else self._first_looked_at(iter(feed), stop):
+                self.step.note_elapsed(self.limits.elapsed(pace.seconds))
                 results = self.take_step(batch)
                 ahead.add(results["loss"])
                 self.state.step += 1
                 self.state.batches += 1
                 pace.add(batch.mel_shape, results)
                 self.state.seconds, self.state.loss = pace.seconds, None
-                complete = self.progress(pace.seconds) >= 1.0
+                complete = self.limits.progress(pace.seconds) >= 1.0
                 last = complete or stop.is_set()
                 if self.state.step % config.log_every == 0 or last:
                     logbook.record(self._metrics(pace, feed.ready / feed.slots, gpu_utilisation()))
@@ -262,7 +262,7 @@ class XTTSTrainer:
                 if self.val_set and (self.state.step % config.val_every == 0 or complete):
                     with pace.aside():
                         improved = self._validate(logbook, stop)
-                last = complete or stop.is_set() or self._patience_is_over()
+                last = complete or stop.is_set() or self.limits.patience_is_over
                 if self.state.step % config.save_every == 0 or improved or last:
                     saver.save(self._checkpoint(pace))
                 for every, sampler in samplers:
@@ -283,19 +283,6 @@ class XTTSTrainer:
     def _give_back(self) -> None:
         with tf.device(self.devices.model_device):
             self.step.give_back()
-
-    def _patience_is_over(self) -> bool:
-        return 0 < self.config.training.early_stop <= self.state.validations_since_best
-
-    def _why_complete(self) -> str:
-        """What to change so that the run goes on; empty when it is not complete."""
-        if self.progress(self.state.seconds) >= 1.0:
-            return "raise its limit (--max-steps, --epochs, --max-minutes)"
-        if self._patience_is_over():
-            return (
-                f"{self.state.validations_since_best} validations were no better; raise --early-stop, or 0 for no limit"
-            )
-        return ""
 
     @contextmanager
     def _saved_in_the_end(
@@ -346,13 +333,13 @@ class XTTSTrainer:
     def _metrics(self, pace: Pace, buffer_fill: float, gpu_utilisation: dict[str, float]) -> Metrics:
         measured, flags = pace.close_window()
         self.bad_steps.add(self.state.batches - len(flags["bad"]), flags["skipped"], flags["bad"])
-        progress = self.progress(pace.seconds)
+        progress = self.limits.shown(pace.seconds)
         return Metrics(
             step=self.state.step,
             epoch=self.state.batches // self.train_set.batches_per_epoch,
             seconds=pace.seconds,
             buffer_fill=buffer_fill,
-            progress=min(1.0, progress),
+            progress=progress,
             seconds_left=pace.seconds * max(0.0, 1 - progress) / max(progress, 1e-6),
             skipped=self.bad_steps.skipped,
             memory_mb=self._memory_mb(),
@@ -367,15 +354,9 @@ class XTTSTrainer:
     def _summary(self, pace: Pace) -> Summary:
         return Summary(steps=self.state.step, traces=self.step.traces, skipped=self.bad_steps.skipped, **pace.summary())
 
-    def progress(self, seconds: float) -> float:
-        """How far the run has come towards its nearest limit."""
-        config = self.config.training
-        shares = [self.state.step / config.max_steps]
-        if config.epochs:
-            shares.append(self.state.batches / (config.epochs * self.train_set.batches_per_epoch))
-        if config.max_minutes:
-            shares.append(seconds / (60 * config.max_minutes))
-        return max(shares)
+    @property
+    def limits(self) -> Limits:
+        return Limits(self.config.training, self.state, self.train_set.batches_per_epoch)
 
     def _first_looked_at(self, feed: Iterator[StepInput], stop: threading.Event) -> Iterator[StepInput]:
         """All batches; those of a new run are first looked at as the target wants it."""
@@ -396,6 +377,8 @@ class XTTSTrainer:
         if found is None:
             return False
         logbook.record_validation(found)
+        if clear := self.limits.note_validation(found.losses.get("mel", math.inf)):
+            self._notices.append(clear)
         loss, best = found.losses["loss"], self.state.best_loss
         self.state.loss = loss if math.isfinite(loss) and self.target.loss_tells_best else None
         improved = math.isfinite(loss) and (best is None or loss < best)

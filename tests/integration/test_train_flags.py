@@ -162,9 +162,9 @@ def test_model_and_optimisation_flags(make):
 
 def test_limits(make):
     epochs, steps, minutes = make("--epochs", 2), make("--max-steps", 10), make("--max-minutes", 3)
-    assert make().progress(180.0) < 0.01 and minutes.progress(180.0) == 1.0
+    assert make().limits.progress(180.0) < 0.01 and minutes.limits.progress(180.0) == 1.0
     epochs.state.batches, steps.state.step = 2 * epochs.train_set.batches_per_epoch, 10
-    assert epochs.progress(0.0) == steps.progress(0.0) == 1.0
+    assert epochs.limits.progress(0.0) == steps.limits.progress(0.0) == 1.0
 
 
 def test_no_flag_is_without_a_test():

@@ -222,11 +222,12 @@ def _little_data(facts: StartupFacts) -> Iterator[PoorSetting]:
     if facts.target == "vocoder" or not facts.new_model or facts.hours >= least_hours(facts.size):
         return
     enough = [size for size in MODEL_SIZES if least_hours(size) <= facts.hours]
-    instead: Settings = {"model.size": enough[-1] if enough else SMALLEST}
+    size = enough[-1] if enough else SMALLEST
+    instead: Settings = {"model.size": size} if size != facts.size else {}
     if not enough and facts.voice_fits:
         instead = {**instead, "training.init_from": PACKAGE_VOICE}
-    elif not enough and facts.size == SMALLEST:
-        return  # there is no smaller one
+    if not instead:
+        return  # there is nothing smaller to choose
     yield PoorSetting(
         f"{60 * facts.hours:.1f} minutes of speech are too few for a new model of the size {facts.size}: it wants at "
         f"least {60 * least_hours(facts.size):.0f}, or it learns the clips by heart",

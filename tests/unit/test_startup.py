@@ -188,7 +188,7 @@ def test_a_vocoders_slices_have_one_shape_anyway():
         ("normal", 1.0, "--model-size small"),
         ("small", 0.5, "--model-size tiny"),
         ("small", 0.05, "--model-size tiny --init-from english"),
-        ("tiny", 0.05, "--model-size tiny --init-from english"),
+        ("tiny", 0.05, "--init-from english"),
     ],
 )
 def test_a_dataset_too_small_for_the_model_size(size, hours, typed):

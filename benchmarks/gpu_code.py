@@ -28,7 +28,8 @@ from myxtts.training.optimizer import OptimizerState  # noqa: E402
 from myxtts.training.step import StepState, TrainStep  # noqa: E402
 from myxtts.training.target import make_target  # noqa: E402
 
-ROWS, FRAMES, TOKENS, SYMBOLS = 16, 800, 120, 100
+ROWS = 16  # clips of a batch, unless asked for otherwise
+FRAMES, TOKENS, SYMBOLS = 800, 120, 100
 CARDS = ("a100", "rtx4090")
 LAUNCH_SECONDS = 5e-6
 # Of `small` in float32 on the A100; the zeroes hold for everything.
@@ -48,9 +49,9 @@ def fix_last(function: Callable, *last: object) -> Callable:
     return lambda *first: function(*first, *last)
 
 
-def export_run(name: str, values: dict, folder: Path, features: bool) -> list[str]:
+def export_run(name: str, values: dict, folder: Path, features: bool, rows: int) -> list[str]:
     """The programs of one kind of run; returns their names."""
-    config = build({"data.batch_size": ROWS, "training.guide_steps": 0, **values})
+    config = build({"data.batch_size": rows, "training.guide_steps": 0, **values})
     target = make_target(config, SYMBOLS, card=True)
     model, featurizer = target.make_model(), target.make_featurizer()
     model.create_variables()
@@ -61,14 +62,14 @@ def export_run(name: str, values: dict, folder: Path, features: bool) -> list[st
         samples = (config.vocoder.slice_frames - 1 + 2 * SLICE_MARGIN) * audio.hop_samples
     else:
         samples = (FRAMES + config.model.reference_frames) * audio.hop_samples
-    sound, spans = tf.zeros([ROWS, samples], tf.int16), tf.ones([ROWS, 4], tf.int64)
+    sound, spans = tf.zeros([rows, samples], tf.int16), tf.ones([rows, 4], tf.int64)
     names = []
     if features:
         export(fix_last(featurizer._featurize), (sound, spans), folder / f"features {name}")
         names.append(f"features {name}")
     floats = featurizer(sound, spans)
     frames = config.vocoder.slice_frames if vocoder else FRAMES + TOKENS
-    labels = tf.ones([ROWS, HEAD + frames], tf.int64)
+    labels = tf.ones([rows, HEAD + frames], tf.int64)
     taken, scale = tf.zeros([], tf.int64), tf.ones([])
     slices = step.parameters.slices(step.weights.read_value())
 
@@ -89,8 +90,10 @@ def main() -> int:
     parser.add_argument("--sizes", nargs="+", choices=MODEL_SIZES, default=list(MODEL_SIZES))
     parser.add_argument("--precisions", nargs="+", choices=PRECISIONS, default=list(PRECISIONS))
     parser.add_argument("--cards", nargs="+", choices=CARDS, default=list(CARDS))
+    parser.add_argument("--rows", type=int, default=ROWS, metavar="N", help=f"clips of a batch (default {ROWS})")
     parser.add_argument("--json", metavar="FILE", help="also write all figures there")
     options = parser.parse_args()
+    rows = options.rows
     with tempfile.TemporaryDirectory() as home:
         folder = Path(home)
         runs = {
@@ -101,12 +104,12 @@ def main() -> int:
         runs["vocoder float32"] = {"training.target": "vocoder"}
         names = []
         for name, values in runs.items():
-            names += export_run(name, values, folder, features=name.endswith("float32"))
-        lengths = tf.fill([ROWS], TOKENS), tf.fill([ROWS], FRAMES // 2)
+            names += export_run(name, values, folder, features=name.endswith("float32"), rows=rows)
+        lengths = tf.fill([rows], TOKENS), tf.fill([rows], FRAMES // 2)
         search = monotonic_search.python_function
-        export(lambda *given: search(*given), (tf.zeros([ROWS, TOKENS, FRAMES // 2]), *lengths), folder / "search")
+        export(lambda *given: search(*given), (tf.zeros([rows, TOKENS, FRAMES // 2]), *lengths), folder / "search")
         names.append("search")
-        print(f"batch {ROWS} x {FRAMES} frames x {TOKENS} tokens; vocoder: {ROWS} slices of 64 frames\n")
+        print(f"batch {rows} x {FRAMES} frames x {TOKENS} tokens; vocoder: {rows} slices of 64 frames\n")
         failures, everything = [], {}
         for card in options.cards:
             found = compile_all(options.compiler, card, [folder / name for name in names])
@@ -129,8 +132,8 @@ def compile_all(python: str, card: str, programs: list[Path]) -> dict:
 
 def print_table(found: dict) -> None:
     print(f"{found['card']}, estimated from compiled code, nothing was run")
-    heads = ("program", "kernels", "launches", "loops", "unknown", "cond.", "MB", "Gop", "floor ms")
-    print("{:40}{:>9}{:>10}{:>7}{:>9}{:>7}{:>9}{:>9}{:>10}".format(*heads))
+    heads = ("program", "kernels", "launches", "loops", "unknown", "cond.", "MB", "Gop", "floor ms", "held MB")
+    print("{:40}{:>9}{:>10}{:>7}{:>9}{:>7}{:>9}{:>9}{:>10}{:>9}".format(*heads))
     for name, one in found["programs"].items():
         peak = found["half_peak"] if "16" in name else found["peak"]
         floor = max(one["bytes"] / found["bandwidth"], one["operations"] / peak, one["launches"] * LAUNCH_SECONDS)
@@ -138,6 +141,7 @@ def print_table(found: dict) -> None:
         print(
             f"{name:40}{one['kernels']:>9,}{one['launches']:>10,}{len(one['loops']):>7}{unknown:>9}"
             f"{one['conditionals']:>7}{one['bytes'] / 1e6:>9,.0f}{one['operations'] / 1e9:>9,.1f}{1e3 * floor:>10.2f}"
+            f"{one['held'] / 1e6:>9,.0f}"
         )
     print(flush=True)
 

@@ -2,8 +2,9 @@
 
     .venv-gpu/bin/python benchmarks/gpu_compiler.py --card a100 PROGRAM.hlo.pb…
 
-Prints one JSON document: for each program its kernels and launches, loops, conditionals, bytes and operations. The
-compiler is that of JAX's CUDA plugin, which is near TensorFlow's own but not the same; nothing is run or timed.
+Prints one JSON document: for each program its kernels and launches, loops, conditionals, bytes, operations and the
+memory that it holds. The compiler is that of JAX's CUDA plugin, which is near TensorFlow's own but not the same;
+nothing is run or timed.
 """
 
 import argparse
@@ -109,15 +110,18 @@ def open_compiler(card: Card) -> list:
     return topology._make_compile_only_devices()
 
 
-def compile_program(program: bytes, devices: list) -> str:
-    """The optimised code as text."""
+def compile_program(program: bytes, devices: list) -> tuple[str, int]:
+    """The optimised code as text, and the bytes of its arguments, results and intermediate values at their most."""
     text = _jax.mlir.xla_computation_to_mlir_module(xla_client.XlaComputation(program))
     options = xla_client.CompileOptions()
     options.num_replicas = options.num_partitions = 1
     options.device_assignment = xla_client.DeviceAssignment.create(np.zeros((1, 1), "int32"))
     with mlir.make_ir_context():
         code = devices[0].client.compile(ir.Module.parse(text), _jax.DeviceList(tuple(devices)), options)
-    return code.hlo_modules()[0].to_string()
+    held = code.get_compiled_memory_stats()
+    shared = held.alias_size_in_bytes  # results that take the place of an argument
+    most = held.argument_size_in_bytes + held.output_size_in_bytes + held.temp_size_in_bytes - shared
+    return code.hlo_modules()[0].to_string(), most
 
 
 def count_operations(program: bytes) -> float:
@@ -256,7 +260,7 @@ def main() -> None:
     devices = open_compiler(card)
     for path in options.programs:
         begin, program = time.perf_counter(), path.read_bytes()
-        text = compile_program(program, devices)
+        text, held = compile_program(program, devices)
         if options.keep:
             path.with_suffix(f".{options.card}.txt").write_text(text)
         found = Code(text).count()
@@ -266,6 +270,7 @@ def main() -> None:
             "loops": found.loops,
             "conditionals": found.conditionals,
             "bytes": found.bytes,
+            "held": held,
             "operations": count_operations(program),
             "libraries": dict(found.libraries),
             "compile_seconds": time.perf_counter() - begin,

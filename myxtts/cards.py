@@ -24,6 +24,7 @@ class Card:
     name: str = ""
     memory_mb: int | None = None
     capability: tuple[int, int] | None = None
+    bandwidth: float | None = None  # bytes of its memory that it reads or writes in a second, at most
 
     @property
     def too_new(self) -> bool:
@@ -63,13 +64,18 @@ def _read_card(number: int) -> Card:
         _ask(pynvml.nvmlDeviceGetMemoryInfo, handle),
         _ask(pynvml.nvmlDeviceGetCudaComputeCapability, handle),
     )
-    return Card(uuid, name, memory.total >> 20 if memory else None, tuple(capability) if capability else None)
+    clock_mhz = _ask(pynvml.nvmlDeviceGetMaxClockInfo, handle, pynvml.NVML_CLOCK_MEM)
+    width_bits = _ask(pynvml.nvmlDeviceGetMemoryBusWidth, handle)
+    # Twice a clock: the figure so found is the data sheet's (A100 1.555e12, RTX 4090 1.008e12).
+    bandwidth = 2 * clock_mhz * 1e6 * width_bits / 8 if clock_mhz and width_bits else None
+    megabytes = memory.total >> 20 if memory else None
+    return Card(uuid, name, megabytes, tuple(capability) if capability else None, bandwidth)
 
 
-def _ask(question, handle):
+def _ask(question, *details):
     """An answer of the driver, or None where it has none; older drivers know fewer questions."""
     try:
-        return question(handle)
+        return question(*details)
     except pynvml.NVMLError:
         return None
 

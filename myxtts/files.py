@@ -6,6 +6,7 @@ Out: whether the lock is held.
 
 import fcntl
 import os
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -34,6 +35,20 @@ def lock(path: Path, waiting: Callable[[], None] | None) -> Iterator[bool]:
             return
         finally:
             os.close(handle)
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Writes a file that is at any moment the old one or the new one, never a part of it."""
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, prefix=".", delete=False) as file:
+        unfinished = Path(file.name)
+        try:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+            unfinished.replace(path)
+        except BaseException:
+            unfinished.unlink(missing_ok=True)
+            raise
 
 
 def sync(path: Path) -> None:

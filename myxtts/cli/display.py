@@ -5,7 +5,7 @@ Out: text on standard output, which `diagnostics/printed_log.py` reads back from
 """
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from rich.console import Console
@@ -19,6 +19,8 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
+from myxtts.cli.parser import flag_words
+from myxtts.diagnostics.startup import PoorSetting
 from myxtts.training.metrics import (
     Event,
     Examined,
@@ -96,6 +98,17 @@ def summary_lines(summary: Summary) -> list[str]:
     if summary.variation > 0.3:
         lines.append("⚠️ step times vary by more than 30 %: close other programs, or try a larger --buffer-size")
     return lines
+
+
+def poor_setting_lines(found: Sequence[PoorSetting]) -> list[str]:
+    """One block of advice before the first step; nothing where there is nothing to say."""
+    if not found:
+        return []
+    lines = ["💡 Known to be poor for this machine and this data:"]
+    for poor in found:
+        words = [word for key, value in poor.instead.items() for word in flag_words("train", key, value)]
+        lines.append(f"   - {poor.what}; type {' '.join(words)}")
+    return [*lines, "   `myxtts profile` measures where the time goes."]
 
 
 @contextmanager

@@ -4,16 +4,21 @@ import argparse
 import json
 import shlex
 from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
 
 from rich.console import Console
 
+from myxtts.cards import find_cards
 from myxtts.cli.display import counting_display
 from myxtts.cli.parser import flag_words
 from myxtts.cli.settings import configure, require_writable
 from myxtts.config.config import XTTSConfig
 from myxtts.config.load import flatten
+from myxtts.data.cache import cache_root
 from myxtts.devices import plan_devices, select_gpus, watched_gpus
+from myxtts.diagnostics.advice import Way, advise
+from myxtts.diagnostics.verdict import Verdict, device_keys, write_verdict
 from myxtts.errors import UsageError
 
 USUAL_STEPS, FEWEST_STEPS = 50, 12
@@ -34,7 +39,6 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError(f"--num-steps is {steps}; choose {FEWEST_STEPS} to {MOST_STEPS}")
     select_gpus(config.data)
     plan_devices(config.data)
-    from myxtts.diagnostics.advice import advise
     from myxtts.diagnostics.page import make_page
     from myxtts.diagnostics.profile import Profiler
     from myxtts.diagnostics.report import json_document, lane_names, terminal_lines, trace_events
@@ -44,6 +48,7 @@ def run(options: argparse.Namespace) -> int:
     gpus = watched_gpus(config.data)
     with real_workload(config, steps) as workload, counting_display(console) as show:
         profile = Profiler(workload, steps, gpus).run(show=show, step_parts=options.step_parts)
+        devices = device_keys(workload.devices, find_cards())
     advice, command = advise(profile.measured), command_line(options, config, origin)
     document = json_document(profile, advice, command)
     if options.json:
@@ -51,12 +56,25 @@ def run(options: argparse.Namespace) -> int:
     else:
         for line in terminal_lines(profile, advice, command):
             console.print(line, highlight=False, markup=False, soft_wrap=True)
+    keep_verdict(profile.measured.ways, advice.best_way, devices, config)
     events = trace_events(profile.overlapped, lane_names(profile))
     if options.trace:
         Path(options.trace).write_text(json.dumps({"traceEvents": events, "displayTimeUnit": "ms"}), encoding="utf-8")
     if options.html:
         Path(options.html).write_text(make_page(document, events, profile.cards), encoding="utf-8")
     return 0
+
+
+def keep_verdict(ways: Mapping[str, Way], best_way: str, devices: tuple[str, ...], config: XTTSConfig) -> None:
+    """Leaves what was measured of the ways to use the devices in the cache folder, where `train` looks for it."""
+    step_ms = {name: 1e3 * way.step_seconds for name, way in ways.items() if way.measured}
+    today = datetime.now().date().isoformat()
+    root = cache_root(config)
+    try:
+        write_verdict(root, config, Verdict(best_way, step_ms, devices, config.data.batch_size, today))
+    except OSError as error:
+        words = f"⚠️ cannot write {root}: {error.strerror}; train will not know of this profile (see --cache-dir)"
+        Console(stderr=True).print(words, highlight=False, markup=False, soft_wrap=True)
 
 
 def show_run(options: argparse.Namespace, settings: list[str]) -> int:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -15,8 +16,9 @@ from typing import Any
 
 from rich.console import Console
 
+from myxtts.cards import find_cards
 from myxtts.cli.devices import configured_lines, model_lines, pipeline_lines
-from myxtts.cli.display import report_lines, training_display
+from myxtts.cli.display import poor_setting_lines, report_lines, training_display
 from myxtts.cli.prepare import prepare_and_report
 from myxtts.cli.settings import configure, describe, make_folder
 from myxtts.config.config import XTTSConfig
@@ -24,6 +26,7 @@ from myxtts.config.load import SAVED, build, flatten, save
 from myxtts.data.cache import require_clips
 from myxtts.devices import plan_devices, select_gpus, watched_gpus
 from myxtts.diagnostics.gpu_monitor import GpuMonitor
+from myxtts.diagnostics.startup import building_seconds, collect_facts, find_poor_settings
 from myxtts.errors import RunError, UsageError
 from myxtts.scoring.scores import require_measures
 from myxtts.training.checkpoint import find_checkpoint, list_checkpoints, refuse_if_in_use
@@ -78,7 +81,10 @@ def run(options: argparse.Namespace) -> int:
     if vocoder and config.training.critics_after >= config.training.max_steps:
         after = config.training.critics_after
         say(f"⚠️ critics would come after step {after}, and the run ends before; lower --critics-after")
-    require_clips(prepare_and_report(Path(config.data.train_data), config, console), config)
+    began = time.time()
+    pack = prepare_and_report(Path(config.data.train_data), config, console)
+    building = building_seconds(pack, began)
+    require_clips(pack, config)
     if config.data.val_data and not len(prepare_and_report(Path(config.data.val_data), config, console)):
         raise RunError(f"{config.data.val_data}: no clip can be used for validation")
 
@@ -90,6 +96,8 @@ def run(options: argparse.Namespace) -> int:
 
     plan = plan_devices(config.data)
     say(*configured_lines(plan, config.data), *pipeline_lines(plan, config.data), *model_lines(plan))
+    facts = collect_facts(config, plan, pack, find_cards(), watched_gpus(config.data), building, resume is not None)
+    say(*poor_setting_lines(find_poor_settings(facts)))
     from myxtts.training.trainer import XTTSTrainer
 
     trainer = XTTSTrainer(config, resume_checkpoint=resume, reset_optimizer=options.reset_optimizer)

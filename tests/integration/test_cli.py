@@ -167,3 +167,17 @@ def test_training_on_two_devices_says_what_it_does(run_myxtts, corpus, tiny_yaml
     plain = DataConfig(pipeline="sequential")
     [line] = pipeline_lines(plan_devices(plain), plain)
     assert "Sequential pipeline: /CPU:0 prepares, then /CPU:0 trains" in line
+
+
+def test_poor_settings_are_told_in_one_block_before_the_first_step(run_myxtts, corpus, tiny_yaml, tmp_path):
+    words = ("--train-data", corpus, "--config", tiny_yaml, "--checkpoint-dir", tmp_path / "run", "--max-steps", 1)
+    result = run_myxtts("train", *words, "--disable-static-shapes", "--virtual-devices", 2, "--log-every", 1)
+    assert result.returncode == 0, result.stderr
+    lines = result.stdout.splitlines()
+    [first] = [number for number, line in enumerate(lines) if line.startswith("💡")]
+    last = next(number for number, line in enumerate(lines) if "myxtts profile" in line)
+    step = next(number for number, line in enumerate(lines) if line.startswith("step 1 "))
+    assert first < last < step
+    block = lines[first + 1 : last]
+    assert [line.split("; type ")[1] for line in block] == ["--enable-static-shapes", "--init-from english"]
+    assert "card" not in "".join(block)  # virtual devices are none

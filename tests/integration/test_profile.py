@@ -9,9 +9,10 @@ import soundfile
 from myxtts.cli.parser import make_parser
 from myxtts.cli.profile import command_line
 from myxtts.cli.settings import configure
-from myxtts.config.load import build
+from myxtts.config.load import build, read_yaml
 from myxtts.diagnostics.advice import advise
 from myxtts.diagnostics.profile import Profiler
+from myxtts.diagnostics.verdict import read_verdict
 from myxtts.diagnostics.workload import make_noise
 from tests.scenarios import SCENARIOS, make_workload
 from tests.two_devices import PLAN
@@ -22,7 +23,7 @@ TWO = ("--virtual-devices", 2, "--data-gpu", 0, "--model-gpu", 1)
 @pytest.fixture(scope="module")
 def profiled(tmp_path_factory, run_myxtts, tiny_yaml):
     home = tmp_path_factory.mktemp("profile")
-    words = ("--config", tiny_yaml, *TWO, "--batch-size", 4, "--num-steps", 12, "--step-parts")
+    words = ("--config", tiny_yaml, *TWO, "--batch-size", 4, "--num-steps", 12, "--step-parts", "--cache-dir", home)
     result = run_myxtts("profile", *words, "--json", "--trace", home / "trace.json", "--html", home / "page.html")
     assert result.returncode == 0, result.stderr
     return json.loads(result.stdout), home
@@ -42,6 +43,17 @@ def test_no_card_is_not_available_and_never_a_number(profiled):
     document, _ = profiled
     assert document["gpus"] == {} and document["gpus_reason"] == "no NVIDIA card is used"
     assert document["memory_peak_mb"]["/CPU:0"] is None and document["memory_peak_mb"]["host"] > 100
+
+
+def test_the_verdict_is_kept_for_the_training_that_follows(profiled, tiny_yaml):
+    document, home = profiled
+    config = build(read_yaml(tiny_yaml))
+    verdict = read_verdict(home, config, ("/CPU:0", "/CPU:1"))
+    assert verdict is not None and verdict.batch_size == 4
+    assert verdict.best_way == document["best_way"]
+    assert verdict.step_ms == pytest.approx({name: way["step_ms"] for name, way in document["ways"].items()})
+    assert read_verdict(home, config, ("/CPU:1", "/CPU:0")) is None
+    assert read_verdict(home, build({"model.size": "small"}), ("/CPU:0", "/CPU:1")) is None
 
 
 def test_the_trace_has_a_lane_for_each_stage_and_every_batch(profiled):

@@ -58,6 +58,7 @@ def test_two_devices_train_it_as_one_does(run, corpus, small_yaml, run_myxtts, t
     result = run_myxtts(*words, "--sample-every", "0")
     assert result.returncode == 0, result.stderr
     assert "Intelligent GPU Pipeline: Multi-GPU Mode" in result.stdout
+    assert "💡" not in result.stdout  # no setting is poor
     ours, theirs = lines_of(tmp_path / "run", "train")[0], lines_of(run, "train")[0]
     assert ours["losses"]["spectrum"] == pytest.approx(theirs["losses"]["spectrum"], rel=1e-3)
 

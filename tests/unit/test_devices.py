@@ -152,6 +152,8 @@ int nvmlDeviceGetUUID(void *handle, char *text, unsigned length) {
     snprintf(text, length, "GPU-%08lx-0000", (long)handle - 1); return 0; }
 struct memory { unsigned long long total, free, used; };
 int nvmlDeviceGetMemoryInfo(void *handle, struct memory *found) { found->total = 24ull << 30; return 0; }
+int nvmlDeviceGetMaxClockInfo(void *handle, int type, unsigned *mhz) { *mhz = type == 2 ? 1215 : 1410; return 0; }
+int nvmlDeviceGetMemoryBusWidth(void *handle, unsigned *bits) { *bits = 5120; return 0; }
 int nvmlDeviceGetCudaComputeCapability(void *handle, int *major, int *minor) {
     const char *text = getenv("FAKE_CAPABILITY"); *major = text ? atoi(text) : 8; *minor = 0; return 0; }
 const char *nvmlErrorString(int code) { return code == 9 ? "Driver Not Loaded" : "Unknown Error"; }
@@ -180,7 +182,8 @@ FIND = """
 import json
 from myxtts.cards import find_cards
 found = find_cards()
-print(json.dumps([[[card.uuid, card.memory_mb, card.capability] for card in found.cards], found.reason]))
+told = [[card.uuid, card.memory_mb, card.capability, card.bandwidth] for card in found.cards]
+print(json.dumps([told, found.reason]))
 """
 SELECT = """
 import os, sys
@@ -193,7 +196,8 @@ print(os.environ["CUDA_VISIBLE_DEVICES"], os.environ["CUDA_DEVICE_ORDER"], "tens
 
 def test_gpus_are_counted_by_the_drivers_own_library(driver):
     cards, reason = json.loads(with_driver(driver, 3, FIND, FAKE_CAPABILITY="12").stdout)
-    assert cards == [[f"GPU-0000000{number}-0000", 24_576, [12, 0]] for number in range(3)] and not reason
+    a100 = 1.5552e12  # bytes a second, as its data sheet has it
+    assert cards == [[f"GPU-0000000{number}-0000", 24_576, [12, 0], a100] for number in range(3)] and not reason
     cards, reason = json.loads(with_driver(driver, -1, FIND).stdout)
     assert not cards and "Driver Not Loaded" in reason
 

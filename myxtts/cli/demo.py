@@ -11,12 +11,13 @@ from myxtts.config.config import TrainingConfig
 from myxtts.errors import UsageError
 
 FEWEST_SENTENCES, MOST_SENTENCES = 40, 20_000
+LONGER = "myxtts demo --minutes 30 trains longer"
 MARK = ".myxtts-demo"  # stands in a folder that the demo may write over
 
 
 def run(options: argparse.Namespace) -> int:
     """Corpus, preparation, training, speech, page."""
-    if not 0 < options.minutes <= 120:
+    if options.minutes is not None and not 0 < options.minutes <= 120:
         raise UsageError(f"--minutes is {options.minutes:g}; it must be more than 0 and at most 120")
     if options.sentences < FEWEST_SENTENCES:
         raise UsageError(f"--sentences is {options.sentences}; it must be at least {FEWEST_SENTENCES}")
@@ -49,19 +50,29 @@ def run(options: argparse.Namespace) -> int:
     with counting_display(console) as progress:
         corpus = make_corpus(folder / "corpus", voice, options.sentences, options.seed, progress)
     corpus_seconds = lap()
-    config = demo.demo_config(folder, options.minutes, options.seed)
+    config = demo.demo_config(folder, voice, options.minutes, options.seed)
     pack = prepare_and_report(corpus.folder, config, console)
     tokenizer = learn_tokenizer([pack], config)
     for text in [*options.say, *(text for text, _ in corpus.unseen)]:
         tokenizer.encode(text, "en")  # what could not be spoken after the training is refused before it
     prepare_seconds = lap()
-    console.print(
-        f"🏋️ Training a tiny model for {options.minutes:g} minutes, from nothing", highlight=False, markup=False
+    until = (
+        f"at most {demo.MOST_MINUTES:g} minutes, until it is clear"
+        if options.minutes is None
+        else (f"{options.minutes:g} minutes")
     )
+    console.print(f"🏋️ Training a tiny model from nothing: {until}", highlight=False, markup=False)
     with training_display(console) as show:
         summary, recorder = demo.train(config, show)
     for line in report_lines(summary):
         console.print(line, highlight=False, markup=False, soft_wrap=True)
+    if not recorder.clear(config):
+        console.print(
+            f"⚠️ The time ran out before the voice was clear (this machine is slow or busy); {LONGER}",
+            highlight=False,
+            markup=False,
+            soft_wrap=True,
+        )
     train_seconds = lap()
     console.print("🗣️ Speaking sentences that it never saw", highlight=False, markup=False)
     pairs, spoken, seconds = demo.speak(config, corpus, options.say, folder / "spoken")

@@ -371,7 +371,8 @@ def _add_demo(commands: argparse._SubParsersAction) -> None:
         help="make a corpus, train, speak, report",
         description="The whole story on any machine: make a small corpus, train a tiny model, speak, write a page.",
     )
-    demo.add_argument("--minutes", type=float, default=8.0, metavar="X", help="training time (default 8, at most 120)")
+    time_help = "training time, at most 120 (default: until the voice is clear, at most 15)"
+    demo.add_argument("--minutes", type=float, metavar="X", help=time_help)
     demo.add_argument("--say", action="append", default=[], metavar="TEXT", help="also speak this; may be repeated")
     demo.add_argument("--sentences", type=int, default=1200, metavar="N", help="size of the corpus (default 1200)")
     demo.add_argument(

@@ -18,7 +18,7 @@ def test_four_minutes_teach_the_tiny_model_durations_and_sounds(tmp_path):
     """Held-out losses of the averaged weights, far below what a model without locked durations reaches."""
     make_corpus(tmp_path / "corpus", "espeak", 600, seed=0)
     validations = []
-    config = demo_config(tmp_path, minutes=4, seed=0)
+    config = demo_config(tmp_path, "hibari", minutes=4, seed=0)
     XTTSTrainer(config).train(lambda event: validations.append(event) if isinstance(event, Validation) else None)
     losses = validations[-1].losses
     assert losses["mel"] < 0.45 and losses["duration"] < 0.25, losses

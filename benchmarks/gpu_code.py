@@ -23,7 +23,7 @@ from myxtts.devices import import_tensorflow
 tf = import_tensorflow()
 
 from myxtts.batch import HEAD, SLICE_MARGIN  # noqa: E402
-from myxtts.models.alignment import monotonic_search  # noqa: E402
+from myxtts.models.alignment import _search  # noqa: E402
 from myxtts.training.optimizer import OptimizerState  # noqa: E402
 from myxtts.training.step import StepState, TrainStep  # noqa: E402
 from myxtts.training.target import make_target  # noqa: E402
@@ -106,7 +106,7 @@ def main() -> int:
         for name, values in runs.items():
             names += export_run(name, values, folder, features=name.endswith("float32"), rows=rows)
         lengths = tf.fill([rows], TOKENS), tf.fill([rows], FRAMES // 2)
-        search = monotonic_search.python_function
+        search = _search.python_function
         export(lambda *given: search(*given), (tf.zeros([rows, TOKENS, FRAMES // 2]), *lengths), folder / "search")
         names.append("search")
         print(f"batch {rows} x {FRAMES} frames x {TOKENS} tokens; vocoder: {rows} slices of 64 frames\n")

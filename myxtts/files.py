@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from myxtts.errors import UsageError
+
 
 @contextmanager
 def lock(path: Path, waiting: Callable[[], None] | None) -> Iterator[bool]:
@@ -62,4 +64,9 @@ def sync(path: Path) -> None:
 
 def cache_home() -> Path:
     """The folder for all that can be made again."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "myxtts"
+    if named := os.environ.get("XDG_CACHE_HOME"):
+        return Path(named) / "myxtts"
+    try:
+        return Path.home() / ".cache" / "myxtts"
+    except RuntimeError:
+        raise UsageError("this user has no home folder; set XDG_CACHE_HOME to a folder for caches") from None

@@ -211,9 +211,10 @@ def read_run(path: Path) -> Run:
 
 
 def _reports(lines: Sequence[dict[str, Any]], steps: int) -> tuple[Report, ...]:
-    """The last report after each start of the run; none where they cover less than half of its steps."""
+    """The last report after each start of the run; none where they cover less than half of the steps in `lines`."""
     found: dict[int, Report] = {}
     begun = 0
+    steps -= next((line["step"] for line in lines if line["kind"] == "run"), 0)  # a resumed run may have its own log
     for line in lines:
         if line["kind"] == "run":
             begun = line["step"]

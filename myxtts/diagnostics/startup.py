@@ -200,10 +200,10 @@ def _changing_shapes(facts: StartupFacts) -> Iterator[PoorSetting]:
     """A vocoder's slices have one shape whatever is set."""
     if facts.static_shapes or facts.target == "vocoder":
         return
-    compiled = "compiled" if facts.cards else "traced"
+    what = "the step" if facts.cards else "the features"  # on the CPU one trace of the step serves all lengths
     yield PoorSetting(
-        "static shapes are off: every batch is as long as its longest clip, and each new length makes the step be "
-        f"{compiled} anew",
+        "static shapes are off: every batch is as long as its longest clip, and "
+        f"{what} must be compiled anew for each new length",
         {"data.static_shapes": True},
     )
 
@@ -306,7 +306,7 @@ def collect_facts(
         longest_frames=int(frames.max()),
         preparing_mb=config.step_clips * preparing,
         new_model=not resumed and not training.init_from,
-        voice_fits=config.audio == AudioConfig() and data.front_end == "phonemes",
+        voice_fits=config.audio == AudioConfig() and data.front_end == "phonemes" and _is_preset(config.model),
         verdict=verdict,
     )
 
@@ -329,8 +329,12 @@ def _cards_in_use(
 def _cost(config: XTTSConfig) -> StepCost | None:
     if config.training.target == "vocoder":
         return COSTS["vocoder"] if config.vocoder == VocoderConfig() else None
-    size = config.model.size
-    return COSTS[size] if config.model == ModelConfig(size, **MODEL_SIZES[size]) else None
+    return COSTS[config.model.size] if _is_preset(config.model) else None
+
+
+def _is_preset(model: ModelConfig) -> bool:
+    """Whether the model is one of the sizes as they are, without a value of its own."""
+    return model == ModelConfig(model.size, **MODEL_SIZES[model.size])
 
 
 def building_seconds(pack: Pack, began: float) -> float:

@@ -112,10 +112,9 @@ class LayerNorm(layers.Layer):
 
 @tf.custom_gradient
 def gelu(x: tf.Tensor):
-    """The exact GELU (Hendrycks & Gimpel 2016), with its slope at hand when the gradient comes."""
+    """The exact GELU (Hendrycks & Gimpel 2016), whose gradient takes up what was computed on the way forward."""
     below = 0.5 * (1.0 + tf.math.erf(x * 0.5**0.5))
-    slope = below + x * tf.exp(-0.5 * x * x) * (2.0 * math.pi) ** -0.5
-    return x * below, lambda upstream: upstream * slope
+    return x * below, lambda upstream: upstream * (below + x * tf.exp(-0.5 * x * x) * (2.0 * math.pi) ** -0.5)
 
 
 class DepthwiseConv(layers.Layer):

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 import tensorflow as tf
 
+from myxtts.compiled import explain_unwritten
 from myxtts.errors import RunError, UsageError
 
 SHOWN = 4  # clips named in a message
@@ -20,8 +21,9 @@ class StageError(RunError):
 
     def __init__(self, stage: str, number: int, clips: Sequence[str], cause: BaseException):
         self.stage, self.number, self.clips = stage, number, list(clips)
-        self.out_of_memory = isinstance(cause, tf.errors.ResourceExhaustedError)
-        super().__init__(f"{stage} failed on batch {number} (clips {some(self.clips)}): {_plain(cause)}")
+        unwritten = explain_unwritten(str(cause))  # a full disk is a resource that is exhausted, too
+        self.out_of_memory = isinstance(cause, tf.errors.ResourceExhaustedError) and not unwritten
+        super().__init__(f"{stage} failed on batch {number} (clips {some(self.clips)}): {unwritten or _plain(cause)}")
 
 
 def some(names: Sequence[str]) -> str:

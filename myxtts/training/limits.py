@@ -34,19 +34,26 @@ class Limits:
         spent = seconds / (60 * self._config.max_minutes) if self._config.max_minutes else 0.0
         if not self._config.clear_loss:
             return spent
-        late = (spent - (1 - LAST)) / LAST
+        late = 1 - (1 - spent) / LAST
         begun = self._state.clear_at
         settled = (self._state.step - begun) / max(1.0, SETTLES * begun) if begun is not None else 0.0
         return max(0.0, late, settled)
 
     def shown(self, seconds: float) -> float:
-        """The same for people: before a run settles, the time it may take at most is what can be told."""
-        spent = seconds / (60 * self._config.max_minutes) if self._config.max_minutes else 0.0
-        return min(1.0, max(self.progress(seconds), spent if self._state.clear_at is None else 0.0))
+        """The same for people: the share of the whole run that lies behind, as far as that can be told."""
+        if not self._config.clear_loss:
+            return min(1.0, self.progress(seconds))
+        begun = self._state.clear_at
+        if begun is None:  # what it may take at most
+            spent = seconds / (60 * self._config.max_minutes) if self._config.max_minutes else 0.0
+            return min(1.0, max(self._state.step / self._config.max_steps, spent))
+        return min(1.0, self._state.step / (begun + max(1.0, SETTLES * begun)))
 
     def note_validation(self, mel_loss: float) -> str:
-        """Takes down that a run is clear; says so once."""
+        """Takes down that a run is clear; says so once, and not when it is over in any case."""
         if not self._config.clear_loss or self._state.clear_at is not None or mel_loss > self._config.clear_loss:
+            return ""
+        if self.progress(self._state.seconds) >= 1.0:
             return ""
         self._state.clear_at = self._state.step
         more = round(SETTLES * self._state.step)
@@ -60,6 +67,8 @@ class Limits:
 
     def why_complete(self) -> str:
         """What to change so that the run goes on; empty when it is not complete."""
+        if self._state.clear_at is not None and self.elapsed(self._state.seconds) >= 1.0:
+            return "its held-out loss was clear and its learning rate has fallen; go on from it with --init-from"
         if self.progress(self._state.seconds) >= 1.0:
             return "raise its limit (--max-steps, --epochs, --max-minutes)"
         if self.patience_is_over:

@@ -179,5 +179,5 @@ def test_poor_settings_are_told_in_one_block_before_the_first_step(run_myxtts, c
     step = next(number for number, line in enumerate(lines) if line.startswith("step 1 "))
     assert first < last < step
     block = lines[first + 1 : last]
-    assert [line.split("; type ")[1] for line in block] == ["--enable-static-shapes", "--init-from english"]
+    assert [line.split("; type ")[1] for line in block] == ["--enable-static-shapes"]
     assert "card" not in "".join(block)  # virtual devices are none

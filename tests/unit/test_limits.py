@@ -26,9 +26,16 @@ def test_a_run_that_is_clear_settles_in_a_quarter_of_its_steps_and_ends():
     assert "200 steps to settle" in one.note_validation(0.19)
     assert state.clear_at == 800
     state.step = 900
-    assert one.progress(60.0) == 0.5 == one.shown(60.0) and one.note_validation(0.1) == ""
+    assert one.progress(60.0) == 0.5 and one.note_validation(0.1) == ""
+    assert one.shown(60.0) == 0.9  # 900 of 1,000 steps lie behind
     state.step = 1000
-    assert one.progress(60.0) == 1.0 and "raise its limit" in one.why_complete()
+    assert one.progress(60.0) == 1.0 and "--init-from" in one.why_complete()
+
+
+def test_a_loss_that_is_clear_when_the_time_is_over_promises_no_more_steps():
+    state = RunState(step=800, seconds=600.0)
+    assert limits(state, clear_loss=0.2).note_validation(0.1) == "" and state.clear_at is None
+    assert "raise its limit" in limits(state, clear_loss=0.2).why_complete()
 
 
 def test_a_run_that_never_is_clear_settles_in_the_last_part_of_its_time():

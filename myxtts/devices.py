@@ -221,12 +221,13 @@ def _keep_freed_memory() -> None:
     """Lets glibc hand freed megabytes to the next tensor instead of back to the system.
 
     A step frees and allocates the same large buffers again and again; giving them back makes every step pay for
-    fresh pages (benchmarks/memory.py prints how much). Other C libraries are left as they are.
+    fresh pages (benchmarks/memory.py prints how much). A flat vector of a larger model is beyond the highest threshold
+    for memory of its own, so there is none. Other C libraries are left as they are.
     """
-    trim_threshold, top_pad, mmap_threshold = -1, -2, -3  # names of mallopt(3)
+    trim_threshold, top_pad, mmap_max = -1, -2, -4  # names of mallopt(3)
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
-        mallopt(mmap_threshold, 32 << 20)
+        mallopt(mmap_max, 0)
         mallopt(trim_threshold, 2**31 - 1)
         mallopt(top_pad, 64 << 20)
 

@@ -27,6 +27,7 @@ LAUNCHERS = {
 }
 ON_CARDS = ("train", "validate", "profile")
 NEAR_END = 1000  # steps that a documented training is waited for
+OURS = ("TF_XLA_FLAGS", "TF_CPP_MIN_LOG_LEVEL", "MYXTTS_DEVICE_POLICY")  # set by the tests; a newcomer has none
 NOT_HERE = {  # commands that the runner leaves out, each for its reason
     "make test": "runs what CI runs",
     "make test-slow": "would run itself",
@@ -108,7 +109,7 @@ def run(command: Command, folder: Path, environment: dict[str, str]) -> str:
     process = subprocess.Popen(
         ["bash", "-c", f"exec {command.on_this_machine()}" if command.endless else command.on_this_machine()],
         cwd=folder,
-        env={**os.environ, **environment},
+        env={**{name: value for name, value in os.environ.items() if name not in OURS}, **environment},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -33,20 +33,21 @@ def adamw(
 ) -> OptimizerState:
     """One step, clipped by the gradient's norm. Where `learning` is False nothing moves, and nothing decays.
 
-    A step that is not finite is computed and thrown away: a branch would make the host wait for the device to tell
-    which one is taken.
+    A step that is not finite moves everything by zero: a branch would make the host wait for the device to tell which
+    one is taken, and choosing between old and new vectors would keep both.
     """
+    moves = tf.cast(finite, tf.float32)
     done = tf.cast(state.count + 1, tf.float32)
     norm = tf.sqrt(tf.reduce_sum(gradient * gradient))
     gradient = gradient * (config.clip_norm * tf.minimum(1.0 / norm, 1.0 / config.clip_norm))
-    momentum = state.momentum + (gradient - state.momentum) * (1.0 - BETA_1)
-    velocity = state.velocity + (gradient * gradient - state.velocity) * (1.0 - BETA_2)
+    gradient = tf.where(finite, gradient, 0.0)
+    momentum = state.momentum + (gradient - state.momentum) * ((1.0 - BETA_1) * moves)
+    velocity = state.velocity + (gradient * gradient - state.velocity) * ((1.0 - BETA_2) * moves)
     pace = rate * tf.sqrt(1.0 - BETA_2**done) / (1.0 - BETA_1**done)
-    weights = state.weights - state.weights * (config.weight_decay * rate)
-    weights -= momentum * pace / (tf.sqrt(velocity) + EPSILON)
+    weights = state.weights - state.weights * (config.weight_decay * rate * moves)
+    weights -= momentum * (pace * moves) / (tf.sqrt(velocity) + EPSILON)
     if learning is not None:
         weights = tf.where(learning, weights, state.weights)
     keep = tf.minimum(config.ema_decay, (1.0 + done) / (10.0 + done))  # young averages forget faster
-    average = state.average - (1.0 - keep) * (state.average - weights)
-    after = OptimizerState(weights, average, momentum, velocity, state.count + 1)
-    return OptimizerState(*[tf.where(finite, new, old) for new, old in zip(after, state, strict=True)])
+    average = state.average - (1.0 - keep) * moves * (state.average - weights)
+    return OptimizerState(weights, average, momentum, velocity, state.count + tf.cast(finite, tf.int64))

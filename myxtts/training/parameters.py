@@ -35,19 +35,21 @@ class FlatParameters:
 
     def flatten(self, tensors: Iterable[tf.Tensor]) -> tf.Tensor:
         """One tensor for each parameter as one vector."""
-        parts = []
+        parts, one_dimension = [], tf.constant([-1])  # one for all: a run traces a few hundred of these
         for tensor, size, room in zip(tensors, self._sizes, self._rooms, strict=True):
-            parts.append(tf.reshape(tensor, [size]))
+            parts.append(tf.reshape(tensor, one_dimension))
             if room > size:
                 parts.append(tf.zeros([room - size]))
         return tf.concat(parts, 0)
 
     def slices(self, flat: tf.Tensor) -> list[tf.Tensor]:
         """The parameters that a vector holds, each in its shape."""
+        # Rows of 256 bytes: TensorFlow's split then hands out views, all of them by one operation.
+        views = tf.split(tf.reshape(flat, [-1, ALIGNMENT]), [room // ALIGNMENT for room in self._rooms])
         found = []
-        for shape, size, room, start in zip(self.shapes, self._sizes, self._rooms, self._starts, strict=False):
-            view = tf.slice(flat, [start], [room])
-            found.append(tf.reshape(view if size == room else view[:size], shape))
+        for view, shape, size, room in zip(views, self.shapes, self._sizes, self._rooms, strict=True):
+            whole = view if size == room else tf.slice(tf.reshape(view, [room]), [0], [size])
+            found.append(tf.reshape(whole, shape))
         return found
 
     def compact(self, flat: np.ndarray) -> np.ndarray:

@@ -2,24 +2,36 @@
 
 import threading
 import time
+from collections.abc import Callable
 
 import numpy as np
 
 from myxtts.training.trainer import XTTSTrainer
 
-WITHIN = 60.0  # seconds; a thread that was told to end may first have to finish compiling, on a busy machine
+PATIENCE = 600.0  # seconds; ends a test that hangs. No machine is so slow, so that this measures nothing
+
+
+def _feeds() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name == "feed"]
 
 
 def running_feeds() -> int:
-    return sum(thread.name == "feed" for thread in threading.enumerate())
+    return len(_feeds())
 
 
 def feeds_end() -> bool:
     """Whether every feed's thread of this process ends by itself."""
-    deadline = time.monotonic() + WITHIN
-    while running_feeds() and time.monotonic() < deadline:
-        time.sleep(0.05)
+    for thread in _feeds():
+        thread.join(PATIENCE)
     return not running_feeds()
+
+
+def comes_true(condition: Callable[[], bool]) -> bool:
+    """Whether the condition holds in the end; for what cannot be waited for otherwise."""
+    deadline = time.monotonic() + PATIENCE
+    while not (found := condition()) and time.monotonic() < deadline:
+        time.sleep(0.005)
+    return found
 
 
 def weights_of(trainer: XTTSTrainer) -> np.ndarray:

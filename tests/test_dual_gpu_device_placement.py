@@ -1,16 +1,19 @@
 """Where everything lies when two devices share the work. Runs as `python -m unittest tests.<this> -v` too."""
 
+import functools
 import tempfile
 import threading
 import unittest
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 
 from tests.two_devices import PLAN  # isort: skip (sets the devices up)
 
 import tensorflow as tf
+from tensorflow.python.framework import ops
 
 from myxtts.config.load import build
 from myxtts.devices import guarded_copies, require_on
@@ -18,35 +21,65 @@ from myxtts.errors import RunError
 from myxtts.training.metrics import Primed
 from myxtts.training.trainer import XTTSTrainer
 from myxtts.utils.commons import get_device_context
+from tests.helpers import weights_of
 from tests.synthetic import make_hums
 
 SMALL = {
     "model.width": 32, "model.text_blocks": 1, "model.decoder_blocks": 2, "model.duration_blocks": 1,
     "model.speaker_tokens": 4, "data.batch_size": 4, "data.buckets": 1, "data.val_clips": 0,
-    "training.flat_start_sweeps": 2, "training.guide_steps": 10, "training.log_every": 2,
+    "training.flat_start_sweeps": 2, "training.guide_steps": 10, "training.max_steps": 12,
+    "training.log_every": 6,
 }  # fmt: skip
 TWO = {"data.virtual_devices": 2, "data.data_gpu": 0, "data.model_gpu": 1, "data.model_start_delay": 0.0}
 
 
-def make_trainer(home: Path, **values: object) -> XTTSTrainer:
-    folder = make_hums(home / "set", 16)
-    common = {"data.train_data": str(folder), "data.cache_dir": str(home / "cache")}
-    return XTTSTrainer(build({**SMALL, **common, "training.checkpoint_dir": str(home / "run"), **values}))
+@dataclass
+class Watched:
+    """A run, with what was seen of it at each step."""
+
+    trainer: XTTSTrainer
+    places: list[tuple[str, str]] = field(default_factory=list)  # of a step's floats and labels
+    reads: list[int] = field(default_factory=list)  # by the training thread, before a step
+    events: list[object] = field(default_factory=list)
+
+
+def train_watched(home: Path, mode: str) -> Watched:
+    """Trains on the dataset in `home`, whose pack is made once for all modes."""
+    places = {"data.train_data": str(make_hums(home / "set", 16)), "data.cache_dir": str(home / "cache")}
+    values = {**SMALL, **TWO, **places, "data.pipeline": mode, "training.checkpoint_dir": str(home / mode)}
+    run, count = Watched(XTTSTrainer(build(values))), 0
+    read, step = ops._EagerTensorBase._numpy, type(run.trainer.step).__call__
+
+    def counted(tensor):
+        nonlocal count
+        count += threading.current_thread() is threading.main_thread()
+        return read(tensor)
+
+    def watched(self, batch, *more):
+        run.places.append((batch.floats.backing_device, batch.labels.backing_device))
+        run.reads.append(count)
+        return step(self, batch, *more)
+
+    with (
+        mock.patch.object(ops._EagerTensorBase, "_numpy", counted),
+        mock.patch.object(type(run.trainer.step), "__call__", watched),
+    ):
+        run.trainer.train(run.events.append)
+    return run
 
 
 class DevicePlacement(unittest.TestCase):
-    def setUp(self) -> None:
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.home = Path(folder.name)
+    @classmethod
+    def setUpClass(cls) -> None:
+        home = Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
+        cls.run_in = staticmethod(functools.cache(functools.partial(train_watched, home)))  # one run for each mode
 
     def test_two_devices_are_two(self):
         self.assertEqual((PLAN.data_device, PLAN.model_device), ("/CPU:0", "/CPU:1"))
         self.assertTrue(PLAN.two_devices)
 
     def test_every_variable_is_on_the_model_device(self):
-        trainer = make_trainer(self.home, **TWO)
-        variables = trainer.step.variables()
+        variables = self.run_in("split").trainer.step.variables()
         self.assertLessEqual(
             {"weights:0", "average:0", "momentum:0", "velocity:0", "model/guide/means"}, set(variables)
         )
@@ -67,53 +100,19 @@ class DevicePlacement(unittest.TestCase):
             tf.raw_ops.AddV2(x=here, y=here)
 
     def test_batches_reach_the_step_on_the_model_device(self):
-        trainer = make_trainer(self.home, **TWO, **{"training.max_steps": 4})
-        seen = []
-        original = trainer.step.__class__.__call__
-
-        def watch(step, batch, *more):
-            seen.append((batch.floats.backing_device, batch.labels.backing_device))
-            return original(step, batch, *more)
-
-        trainer.step.__class__.__call__ = watch
-        self.addCleanup(setattr, trainer.step.__class__, "__call__", original)
-        events = []
-        trainer.train(events.append)
-        self.assertEqual(len(seen), 4)
-        self.assertTrue(all(name.endswith("CPU:1") for pair in seen for name in pair), seen)
-        self.assertTrue(any(isinstance(event, Primed) for event in events))
+        run = self.run_in("split")
+        self.assertEqual(len(run.places), 12)
+        self.assertTrue(all(name.endswith("CPU:1") for pair in run.places for name in pair), run.places)
+        self.assertTrue(any(isinstance(event, Primed) for event in run.events))
 
     def test_nothing_is_read_back_between_log_points(self):
-        from tensorflow.python.framework import ops
-
-        trainer = make_trainer(self.home, **TWO, **{"training.max_steps": 20, "training.log_every": 10})
-        reads, at_step = [0], []
-        read, step = ops._EagerTensorBase._numpy, trainer.step.__class__.__call__
-
-        def counted(tensor):
-            reads[0] += threading.current_thread() is threading.main_thread()
-            return read(tensor)
-
-        def watched(*arguments):
-            at_step.append(reads[0])
-            return step(*arguments)
-
-        ops._EagerTensorBase._numpy = counted
-        self.addCleanup(setattr, ops._EagerTensorBase, "_numpy", read)
-        trainer.step.__class__.__call__ = watched
-        self.addCleanup(setattr, trainer.step.__class__, "__call__", step)
-        trainer.train()
-        between = np.diff(at_step)
-        self.assertEqual(len(at_step), 20)
-        self.assertGreater(between[9], 0)  # after the tenth step comes a log line
-        self.assertEqual(between[:9].sum() + between[10:].sum(), 0, between)
+        between = np.diff(self.run_in("split").reads)
+        self.assertEqual(len(between), 11)
+        self.assertGreater(between[5], 0)  # after the sixth step comes a log line
+        self.assertEqual(between[:5].sum() + between[6:].sum(), 0, between)
 
     def test_modes_give_equal_results(self):
-        weights = {}
-        for mode in ("sequential", "buffered", "split"):
-            trainer = make_trainer(self.home / mode, **TWO, **{"data.pipeline": mode, "training.max_steps": 50})
-            trainer.train()
-            weights[mode] = trainer.step.arrays()["weights"]
+        weights = {mode: weights_of(self.run_in(mode).trainer) for mode in ("sequential", "buffered", "split")}
         self.assertTrue(np.array_equal(weights["sequential"], weights["buffered"]))
         self.assertTrue(np.array_equal(weights["sequential"], weights["split"]))
 

@@ -7,13 +7,13 @@ Out: seconds by stage since the last `take`; each single span too, where they ar
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
 
 class Span(NamedTuple):
-    """One stage of one batch; times are of `time.perf_counter`."""
+    """One stage of one batch; times are of the clock's `now`."""
 
     stage: str
     number: int
@@ -30,9 +30,11 @@ class StageClock:
 
     Args:
         keep_spans: also keep every span; a long run would fill the memory with them.
+        now: tells the time in seconds; who is given the clock measures its own waits by it too.
     """
 
-    def __init__(self, keep_spans: bool = False) -> None:
+    def __init__(self, keep_spans: bool = False, now: Callable[[], float] = time.perf_counter) -> None:
+        self.now = now
         self._lock = threading.Lock()
         self._seconds: dict[str, float] = defaultdict(float)
         self._keep_spans = keep_spans
@@ -42,11 +44,11 @@ class StageClock:
     @contextmanager
     def time(self, stage: str, number: int) -> Iterator[None]:
         """Adds the time of the block to a stage."""
-        begin = time.perf_counter()
+        begin = self.now()
         try:
             yield
         finally:
-            self.add(Span(stage, number, begin, time.perf_counter()))
+            self.add(Span(stage, number, begin, self.now()))
 
     def add(self, span: Span) -> None:
         with self._lock:
@@ -57,7 +59,7 @@ class StageClock:
     def note_level(self, ready: int) -> None:
         """Notes how many batches stand ready now, where spans are kept."""
         if self._keep_spans:
-            self.levels.append((time.perf_counter(), ready))
+            self.levels.append((self.now(), ready))
 
     def take(self) -> dict[str, float]:
         """Seconds by stage since the last call, which starts anew."""

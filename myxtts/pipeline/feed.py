@@ -7,7 +7,6 @@ Out: packed batches on the model device, prepared by a thread of its own; ahead,
 
 import itertools
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import Protocol, Self
@@ -99,7 +98,7 @@ class Feed:
         source: where the batches come from.
         featurizer: prepares batches on the data device.
         devices: which device prepares, which one trains, and whether the two overlap.
-        clock: told how long each stage took.
+        clock: told how long each stage took; stalls and priming are timed by it.
         start: number of the first batch.
         epochs: where to end; 0 means never.
         shuffle: as in `HostDataset.batches`.
@@ -137,7 +136,7 @@ class Feed:
     ):
         self._source, self._featurizer, self._devices, self._clock = source, featurizer, devices, clock
         self._start, self._epochs, self._shuffle, self._stall_seconds = start, epochs, shuffle, stall_seconds
-        self._buffer: BoundedBuffer[StepInput] = BoundedBuffer(min(slots, most))
+        self._buffer: BoundedBuffer[StepInput] = BoundedBuffer(min(slots, most), clock.now)
         self._most, self._resized, self._turn = most, resized, turn or nullcontext()
         self._ahead = devices.pipeline != "sequential"
         self._stop, self._purpose, self._exact = stop or threading.Event(), purpose, exact
@@ -176,14 +175,14 @@ class Feed:
         Raises:
             RunError: the source stalled, or a stage failed.
         """
-        begin = time.perf_counter()
+        begin = self._clock.now()
         with suppress(Closed), self._naming_stall():
             self._buffer.wait_for(self._buffer.slots, self._stall_seconds, self._stop)
-        while (left := shortest_seconds - (time.perf_counter() - begin)) > 0 and not self._stop.is_set():
+        while (left := shortest_seconds - (self._clock.now() - begin)) > 0 and not self._stop.is_set():
             with suppress(Closed), self._naming_stall():  # an error that comes now is not waited out
                 self._buffer.wait_for(0, self._stall_seconds, self._stop)
             self._stop.wait(min(left, LOOK_SECONDS))
-        return time.perf_counter() - begin
+        return self._clock.now() - begin
 
     def __iter__(self) -> Iterator[StepInput]:
         if self._iterated or (not self._thread.is_alive() and not self._buffer.closed):

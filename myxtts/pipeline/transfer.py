@@ -34,10 +34,15 @@ class Waits:
 
 
 class BoundedBuffer(Generic[Item]):
-    """A few slots; `put` waits while they are full, `get` while they are empty, and `close` wakes both."""
+    """A few slots; `put` waits while they are full, `get` while they are empty, and `close` wakes both.
 
-    def __init__(self, slots: int):
-        self.slots = slots
+    Args:
+        slots: how many items may wait.
+        now: tells the time in seconds, by which waits are called too long.
+    """
+
+    def __init__(self, slots: int, now: Callable[[], float] = time.perf_counter):
+        self.slots, self._now = slots, now
         self._items: deque[Item] = deque()
         self._changed = threading.Condition()
         self._closed = False
@@ -122,8 +127,8 @@ class BoundedBuffer(Generic[Item]):
 
     def _wait(self, done: Callable[[], bool], seconds: float, stop: threading.Event) -> None:
         """Waits for the condition; looks for `stop` now and then, because a signal handler cannot notify."""
-        deadline = time.monotonic() + seconds
-        while not stop.is_set() and time.monotonic() < deadline:
+        deadline = self._now() + seconds
+        while not stop.is_set() and self._now() < deadline:
             if self._changed.wait_for(lambda: self._closed or done(), min(LOOK_SECONDS, seconds)):
                 if self._error is not None:
                     raise self._error
@@ -135,10 +140,16 @@ class BoundedBuffer(Generic[Item]):
             self.slots = slots
             self._changed.notify_all()
 
-    def take_waits(self) -> "Waits":
-        """How often each side had to wait since the last call, which starts anew."""
+    @property
+    def waits(self) -> Waits:
+        """How often each side had to wait since `take_waits`."""
         with self._changed:
-            waits = Waits(self._taken, self._found_empty, self._found_full, self._least)
+            return Waits(self._taken, self._found_empty, self._found_full, self._least)
+
+    def take_waits(self) -> Waits:
+        """How often each side had to wait since the last call, which starts anew."""
+        with self._changed:  # reentrant
+            waits = self.waits
             self._taken = self._found_empty = self._found_full = 0
             self._least = self.slots
         return waits

@@ -1,7 +1,10 @@
+import itertools
 import os
+import queue
 import threading
-import time
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Self
 
 import numpy as np
 import pytest
@@ -10,14 +13,16 @@ import tensorflow as tf
 from myxtts.audio.mel import LOG_DEVIATION
 from myxtts.batch import Batch, RawBatch
 from myxtts.config.load import build
+from myxtts.data.dataset import one_by_one
 from myxtts.devices import DevicePlan, plan_devices
 from myxtts.errors import RunError
+from myxtts.pipeline import feed as feed_module
 from myxtts.pipeline.clock import StageClock
 from myxtts.pipeline.featurize import Featurizer
 from myxtts.pipeline.feed import SLOTS, Feed, choose_slots, most_slots
 from myxtts.pipeline.stage import StageError
 from myxtts.pipeline.transfer import BoundedBuffer, Closed, Waits
-from tests.helpers import feeds_end, running_feeds
+from tests.helpers import PATIENCE, comes_true, feeds_end, running_feeds
 from tests.stand_ins import SlowSource, Stages
 
 CONFIG = build({"model.reference_frames": 32})
@@ -58,7 +63,7 @@ def test_buffer_keeps_order_and_bound():
     taken = []
     with pytest.raises(Closed):
         while True:
-            taken.append(buffer.get(5.0, threading.Event()))
+            taken.append(buffer.get(PATIENCE, threading.Event()))
     thread.join()
     assert taken == list(range(20)) and max(peak) <= 2
 
@@ -74,8 +79,9 @@ def test_closing_wakes_a_waiting_producer():
         ended.set()
 
     threading.Thread(target=produce, daemon=True).start()
+    assert comes_true(lambda: buffer.waits.full == 1)
     buffer.close()
-    assert ended.wait(5)
+    assert ended.wait(PATIENCE)
 
 
 def test_features_are_traced_once_for_each_shape():
@@ -104,30 +110,66 @@ def test_features_past_the_end_are_zero_and_lengths_are_whole_steps():
 
 
 class Repeated:
-    """The same batch so many times; a fault or a pause where a test wants one."""
+    """The same batch so many times; what a test wants happens when a batch is begun.
 
-    def __init__(self, count: int, fault_at: int = -1, pause_at: int = -1):
-        self._count, self._fault_at, self._pause_at = count, fault_at, pause_at
+    Args:
+        count: where it ends.
+        at: called when the batch of that number is begun.
+        begun: told the number of each batch that is begun.
+    """
+
+    def __init__(
+        self, count: int, at: Mapping[int, Callable[[], None]] | None = None, begun: Callable[[int], None] | None = None
+    ):
+        self._count, self._at, self._begun = count, at or {}, begun or (lambda number: None)
 
     def batches(self, start: int = 0, epochs: int = 0, shuffle: bool = True) -> tf.data.Dataset:
         batch = tuple(raw_batch(64))
 
-        def numbered(number):
-            return tuple(raw_batch(64, seed=number))
-
         def give():
             for number in range(start, self._count):
-                if number == self._fault_at:
-                    raise ValueError("the disk is broken")
-                if number == self._pause_at:
-                    time.sleep(3)
-                yield numbered(number)
+                self._begun(number)
+                self._at.get(number, lambda: None)()
+                yield tuple(raw_batch(64, seed=number))
 
         spec = tuple(tf.TensorSpec(part.shape, part.dtype) for part in batch)
-        return tf.data.Dataset.from_generator(give, output_signature=spec).map(lambda *parts: RawBatch(*parts))
+        batches = tf.data.Dataset.from_generator(give, output_signature=spec).map(lambda *parts: RawBatch(*parts))
+        return batches.with_options(one_by_one())  # a batch is begun when the feed asks for it
 
     def names(self, number: int, shuffle: bool = True) -> list[str]:
         return [f"clip-{number}-{row}" for row in range(6)]
+
+
+def break_disk() -> None:
+    raise ValueError("the disk is broken")
+
+
+class Pause:
+    """Something that hangs when it is called, until its block is left, and a clock for those who wait for it.
+
+    Before the call no time passes, so that nothing slow can be taken for it; after it, 0.4 s pass at each look.
+    """
+
+    def __init__(self) -> None:
+        self._begun, self._over, self._looks = threading.Event(), threading.Event(), itertools.count()
+
+    def __call__(self) -> None:
+        self._begun.set()
+        assert self._over.wait(PATIENCE)
+
+    def clock(self) -> StageClock:
+        return StageClock(now=lambda: 0.4 * next(self._looks) if self._begun.is_set() else 0.0)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._over.set()
+
+
+def stopped_clock() -> StageClock:
+    """One that never tells that a wait has been long enough."""
+    return StageClock(now=lambda: 0.0)
 
 
 def plan(pipeline: str = "buffered") -> DevicePlan:
@@ -148,96 +190,119 @@ def test_abandoning_the_feed_ends_its_thread():
     assert feeds_end() and feed.ready == 0
 
 
-class Faulty(Featurizer):
+class Faulty:
+    """The compiled featurizer, but for one batch."""
+
+    layout = FEATURIZER.layout
+
     def __call__(self, audio, spans):
         if int(spans[0, 2]) == 3:
             raise FloatingPointError("no such number")
-        return super().__call__(audio, spans)
+        return FEATURIZER(audio, spans)
 
 
 @pytest.mark.parametrize("pipeline", ["sequential", "buffered"])
 @pytest.mark.parametrize(
     ("source", "featurizer", "words"),
     [
-        (Repeated(9, fault_at=3), FEATURIZER, "load failed on batch 3 .*ValueError: the disk is broken"),
-        (Repeated(9), Faulty(CONFIG), "preprocess failed on batch 3 .*FloatingPointError: no such number"),
+        (Repeated(9, {3: break_disk}), FEATURIZER, "load failed on batch 3 .*ValueError: the disk is broken"),
+        (Repeated(9), Faulty(), "preprocess failed on batch 3 .*FloatingPointError: no such number"),
     ],
 )
 def test_an_error_names_its_stage_batch_and_clips(pipeline, source, featurizer, words):
-    begin = time.perf_counter()
     with (
         pytest.raises(StageError, match=words) as caught,
         Feed(source, featurizer, plan(pipeline), StageClock()) as feed,
     ):
         list(feed)
     assert "clip-3-0, clip-3-1" in str(caught.value) and "\n" not in str(caught.value)
-    assert time.perf_counter() - begin < 20 and feeds_end()
+    assert feeds_end()
 
 
 def test_the_buffer_begins_within_its_bound():
     with Feed(Repeated(9), FEATURIZER, plan(), StageClock(), most=1) as feed:
-        feed.wait_until_primed(0.0)
-        time.sleep(0.2)
+        assert comes_true(lambda: feed._buffer.waits.full == 1)  # a second batch is ready and finds no slot
         assert feed.slots == feed.ready == 1
 
 
-def test_a_stalled_source_is_reported_and_not_waited_for():
-    featurize(FEATURIZER, raw_batch(64))  # compiling takes its time too
-    begin = time.perf_counter()
-    with (
-        pytest.raises(RunError, match=r"load has given nothing for 1 s \(batch 2, clips clip-2-0"),
-        Feed(Repeated(9, pause_at=2), FEATURIZER, plan(), StageClock(), stall_seconds=1.0) as feed,
-    ):
-        list(feed)
-    assert time.perf_counter() - begin < 10
+def test_a_stalled_source_is_reported_and_not_waited_for(monkeypatch):
+    monkeypatch.setattr(feed_module, "LEAVE_SECONDS", 0.01)
+    with Pause() as pause:
+        with (
+            pytest.raises(RunError, match=r"load has given nothing for 1 s \(batch 2, clips clip-2-0"),
+            Feed(Repeated(9, {2: pause}), FEATURIZER, plan(), pause.clock(), stall_seconds=1.0) as feed,
+        ):
+            list(feed)
+        assert running_feeds()  # the feed was left although its source still hangs
+    assert feeds_end()
 
 
-def test_without_overlap_a_batch_is_begun_when_it_is_asked_for_and_a_stall_is_reported_too():
-    featurize(FEATURIZER, raw_batch(64))
-    with Feed(Repeated(9, pause_at=2), FEATURIZER, plan("sequential"), StageClock(), stall_seconds=1.0) as feed:
+def test_without_overlap_a_batch_is_begun_when_it_is_asked_for_and_a_stall_is_reported_too(monkeypatch):
+    seen: queue.Queue[int | str] = queue.Queue()
+
+    class Watched(BoundedBuffer):
+        def wait_until_wanted(self) -> None:
+            seen.put("waits")
+            super().wait_until_wanted()
+            seen.put("is asked" if self._wanted else "goes ahead")
+
+    monkeypatch.setattr(feed_module, "BoundedBuffer", Watched)
+    pause = Pause()
+    source = Repeated(9, {2: pause}, seen.put)
+    with Feed(source, FEATURIZER, plan("sequential"), pause.clock(), stall_seconds=1.0) as feed, pause:
         batches = iter(feed)
-        next(batches)
-        time.sleep(0.5)
-        assert feed.ready == 0
-        next(batches)
+        for number in range(2):
+            next(batches)
+            assert [seen.get(timeout=PATIENCE) for _ in range(3)] == ["waits", "is asked", number]
+        assert seen.get(timeout=PATIENCE) == "waits" and feed.ready == 0
         with pytest.raises(RunError, match=r"load has given nothing for 1 s \(batch 2,"):
             next(batches)
 
 
 def test_an_error_comes_before_what_was_made_ahead_of_it():
-    source = Repeated(9, fault_at=2)
+    source = Repeated(9, {2: break_disk})
     with (
         pytest.raises(StageError, match="load failed on batch 2"),
         Feed(source, FEATURIZER, plan(), StageClock()) as feed,
     ):
-        deadline = time.monotonic() + 60
-        while not feed._buffer.closed and time.monotonic() < deadline:
-            time.sleep(0.05)
+        assert feeds_end() and feed.ready == 2
         next(iter(feed))
 
 
-def test_priming_ends_at_once_for_an_error_a_stall_or_a_stop():
-    begin, stop = time.perf_counter(), threading.Event()
-    with pytest.raises(StageError), Feed(Repeated(9, 0), FEATURIZER, plan(), StageClock()) as feed:
+@pytest.mark.parametrize("at", [0, SLOTS], ids=["before", "after"])
+def test_priming_ends_for_an_error_before_and_after_the_buffer_is_full(at):
+    with pytest.raises(StageError), Feed(Repeated(9, {at: break_disk}), FEATURIZER, plan(), stopped_clock()) as feed:
         feed.wait_until_primed(60)
+
+
+def test_priming_ends_for_a_stall():
+    pause = Pause()
     with (
-        pytest.raises(RunError, match=r"has given nothing for 0\.3 s"),
-        Feed(Repeated(9, pause_at=0), FEATURIZER, plan(), StageClock(), stall_seconds=0.3) as feed,
+        Feed(Repeated(9, {0: pause}), FEATURIZER, plan(), pause.clock(), stall_seconds=1.0) as feed,
+        pause,
+        pytest.raises(RunError, match=r"has given nothing for 1 s"),
     ):
         feed.wait_until_primed(60)
-    with Feed(Repeated(9), FEATURIZER, plan(), StageClock(), stop=stop) as feed:
-        threading.Timer(0.3, stop.set).start()
+
+
+@pytest.mark.parametrize("at", [0, SLOTS], ids=["before", "after"])
+def test_priming_ends_for_a_stop_before_and_after_the_buffer_is_full(at):
+    stop = threading.Event()
+    with Feed(Repeated(9, {at: stop.set}), FEATURIZER, plan(), stopped_clock(), stop=stop) as feed:
         feed.wait_until_primed(60)
         assert list(feed) == []
-    assert time.perf_counter() - begin < 20
 
 
 def test_a_stop_ends_the_wait_for_a_batch():
-    begin, stop = time.perf_counter(), threading.Event()
-    with Feed(Repeated(9, pause_at=0), FEATURIZER, plan(), StageClock(), stop=stop) as feed:
-        threading.Timer(0.3, stop.set).start()
+    stop, pause = threading.Event(), Pause()
+
+    def stop_and_hang() -> None:
+        stop.set()
+        pause()
+
+    source = Repeated(9, {0: stop_and_hang})
+    with Feed(source, FEATURIZER, plan(), stopped_clock(), stop=stop) as feed, pause:
         assert list(feed) == []
-        assert time.perf_counter() - begin < 1.5
 
 
 def test_a_feed_serves_once_and_only_inside_its_block():
@@ -275,40 +340,48 @@ def test_the_bound_depends_on_the_batch_size():
     assert [most_slots(size) for size in (1, 8, 16, 64)] == [8, 8, 4, 2]
 
 
-def test_a_change_of_the_buffer_is_reported_with_its_reason():
-    changes = []
+def test_a_change_of_the_buffer_is_reported_with_its_reason(monkeypatch):
+    monkeypatch.setattr(feed_module, "WINDOW", 10)
+    changes: list[tuple[int, str]] = []
     with Feed(
-        Repeated(110), FEATURIZER, plan(), StageClock(), resized=lambda slots, why: changes.append((slots, why))
+        Repeated(20), FEATURIZER, plan(), StageClock(), resized=lambda slots, why: changes.append((slots, why))
     ) as feed:
-        for _ in feed:
-            time.sleep(0.05)
-    assert changes and changes[0][0] == 2 and "always ready" in changes[0][1]
+        batches = iter(feed)
+        for taken in range(10):
+            assert not changes
+            assert comes_true(lambda taken=taken: feed._buffer.waits.full > taken)  # before each, a batch has no slot
+            next(batches)
+        assert feed.slots == 2
+    assert changes == [(2, "at least 3 batches were always ready")]
 
 
 def test_more_workers_than_cores_wait_for_the_disk_together():
     workers = 4 * (os.cpu_count() or 1)
-    batches = SlowSource(Stages(load=100.0), workers, workers).batches(0, 0, True)
-    begin = time.perf_counter()
-    for _ in batches.take(2 * workers):
-        pass
-    assert time.perf_counter() - begin < 0.1 * 2 * workers / 2
+    disk = threading.Barrier(workers)
+
+    def answer(number: int) -> float:
+        disk.wait(PATIENCE)  # until every worker waits
+        return 0.0
+
+    taken = list(SlowSource(Stages(load=answer), workers, workers).batches(0, 0, True).take(2 * workers))
+    disk.abort()  # those who load ahead
+    assert len(taken) == 2 * workers
 
 
-def tight(limit: int):
-    """A featurizer for which memory is too small for more rows at once."""
+class Tight:
+    """A featurizer for which memory is too small for more than one row at once."""
 
-    class Tight(Featurizer):
-        def __call__(self, audio, spans):
-            if audio.shape[0] > limit:
-                raise tf.errors.ResourceExhaustedError(None, None, "OOM when allocating tensor")
-            return super().__call__(audio, spans)
+    layout = FEATURIZER.layout
 
-    return Tight(CONFIG)
+    def __call__(self, audio, spans):
+        if audio.shape[0] > 1:
+            raise tf.errors.ResourceExhaustedError(None, None, "OOM when allocating tensor")
+        return FEATURIZER(audio, spans)
 
 
 def test_where_memory_runs_out_a_batch_is_prepared_in_parts_or_refused():
     told: list[str] = []
-    with Feed(Repeated(3), tight(1), plan(), StageClock(), save_memory=told.append) as feed:
+    with Feed(Repeated(3), Tight(), plan(), StageClock(), save_memory=told.append) as feed:
         found = [batch.unpack() for batch in feed]
     assert told == [f"⚠️ out of memory: /CPU:0 prepares batches in {parts} parts from now on" for parts in (2, 4)]
     whole = featurize(FEATURIZER, raw_batch(64, seed=0))
@@ -316,7 +389,7 @@ def test_where_memory_runs_out_a_batch_is_prepared_in_parts_or_refused():
     assert len(found) == 3 and not np.array_equal(found[0].moments[:1], found[0].moments[1:2])
     with (
         pytest.raises(StageError, match="preprocess failed on batch 0") as caught,
-        Feed(Repeated(3), tight(1), plan(), StageClock()) as feed,
+        Feed(Repeated(3), Tight(), plan(), StageClock()) as feed,
     ):
         list(feed)
     assert caught.value.out_of_memory

@@ -20,6 +20,7 @@ from myxtts.data.cache import prepare
 from myxtts.data.pack import open_pack
 from myxtts.data.report import find_warnings, length_histogram
 from myxtts.errors import RunError, UsageError
+from tests.helpers import PATIENCE
 
 RATE = 22050
 
@@ -267,12 +268,53 @@ def tree(cache: Path) -> dict[str, str]:
     return {str(p.relative_to(cache)): hashlib.sha256(p.read_bytes()).hexdigest() for p in packs}
 
 
-@pytest.mark.parametrize("times", [8, pytest.param(20, marks=pytest.mark.slow)])
-def test_killed_at_random_moments_it_gives_the_same_pack(larger_set, tmp_path, times):
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from myxtts.config.load import build
+from myxtts.data import build as building
+from myxtts.data.cache import prepare
+
+folder, cache, at = sys.argv[1:]
+
+def kill(*_):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def look(what, done, total):
+    if what != "checking clips":
+        return
+    print(done, flush=True)
+    if done == int(at) - 1:
+        building.SYNC_SECONDS = -1.0  # the next clip is on the disk before it is told
+    if done == int(at):
+        kill()
+
+Path.rename = kill
+prepare(Path(folder), build({"data.cache_dir": cache}), look)
+"""
+
+
+def test_killed_again_and_again_it_goes_on_at_the_next_clip_and_gives_the_same_pack(larger_set, tmp_path):
+    """Killed at clips, after the last of them, and when the pack is whole and about to get its name."""
+    whole, cache, done = tmp_path / "whole", tmp_path / "killed", 0
+    prepare(larger_set, build({"data.cache_dir": str(whole)}))
+    for at in (30, 97, 200, 241, 300):
+        words = [sys.executable, "-c", KILLED, str(larger_set), str(cache), str(at)]
+        process = subprocess.run(words, stdout=subprocess.PIPE, text=True, timeout=PATIENCE)
+        assert process.returncode == -signal.SIGKILL
+        assert [int(line) for line in process.stdout.split()] == list(range(done + 1, min(at, 241) + 1))
+        assert any(cache.glob(".building-*/audio.i16")) and not any(cache.glob("[0-9a-f]*"))
+        done = at
+    prepare(larger_set, build({"data.cache_dir": str(cache)}))
+    assert tree(cache) == tree(whole)
+
+
+@pytest.mark.slow
+def test_killed_at_random_moments_it_gives_the_same_pack(larger_set, tmp_path):
     begin = time.monotonic()
     subprocess.run(command(larger_set, tmp_path / "whole"), check=True, stdout=subprocess.DEVNULL)
     seconds = time.monotonic() - begin
-    chance, cache, resumed = random.Random(7), tmp_path / "killed", 0
+    times, chance, cache, resumed = 20, random.Random(7), tmp_path / "killed", 0
     for _ in range(times):
         process = subprocess.Popen(command(larger_set, cache), stdout=subprocess.DEVNULL)
         time.sleep(chance.uniform(0.3, 1.0) * seconds)

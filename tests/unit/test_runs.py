@@ -94,6 +94,18 @@ def test_the_report_gives_average_and_variation_where_it_covers_the_run(tmp_path
     assert not read_run(run).reports  # it covers a quarter of the run
 
 
+def test_a_resumed_run_with_a_log_of_its_own_keeps_its_report(tmp_path):
+    trained = [json.loads(text) for text in (write_run(tmp_path / "a", 100, lines=4) / "metrics.jsonl").open()][1:]
+    lines = [
+        {"kind": "run", "step": 1000, "step_clips": 16},
+        *({**line, "step": 1000 + line["step"]} for line in trained),
+        {"kind": "summary", "steps": 1100, "mean_step_ms": 80.0, "variation": 0.3},
+    ]
+    log = tmp_path / "resumed.jsonl"
+    log.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert read_run(log).reports == (Report(100, 80.0, 0.3),)  # it covers all that this log tells, not a tenth
+
+
 def test_single_steps_tell_a_large_difference_of_short_runs():
     def short(mean: float, variation: float) -> Run:
         return Run("", {}, ({"step_ms": 1.0},), (Report(100, mean, variation),))

@@ -45,8 +45,23 @@ def make_batch(rows: int = 8, poison: bool = False) -> PackedBatch:
     return pack_speech(batch)
 
 
-def test_parts_of_a_batch_give_what_the_whole_gives():
-    whole, parts = make_step(), make_step(grad_accum=4)
+@pytest.fixture(scope="module")
+def traced() -> tuple[TrainStep, dict[str, np.ndarray]]:
+    """A step in float32, traced once for all tests, and its state before the first call."""
+    step = make_step()
+    return step, step.arrays()
+
+
+@pytest.fixture
+def step(traced) -> TrainStep:
+    """The traced step as if it were new."""
+    found, fresh = traced
+    found.restore(fresh)
+    return found
+
+
+def test_parts_of_a_batch_give_what_the_whole_gives(step):
+    whole, parts = step, make_step(grad_accum=4)
     batch = make_batch()
     for _ in range(6):  # after more, rounding may choose another of two alignments that are equally good
         one, other = whole(batch), parts(batch)
@@ -56,9 +71,9 @@ def test_parts_of_a_batch_give_what_the_whole_gives():
     assert parts.traces == 1
 
 
-def test_what_a_card_is_given_computes_the_same():
+def test_what_a_card_is_given_computes_the_same(step):
     """The forms for a card, compiled whole by XLA, against those for the CPU."""
-    cpu, card = make_step(), make_step(card=True)
+    cpu, card = step, make_step(card=True)
     for _ in range(3):
         one, other = cpu(make_batch()), card(make_batch())
         for name in one:
@@ -66,29 +81,29 @@ def test_what_a_card_is_given_computes_the_same():
     np.testing.assert_allclose(card.arrays()["weights"], cpu.arrays()["weights"], atol=2e-5)
 
 
-def test_checkpoints_with_the_names_of_keras_optimizer_are_resumed():
-    step, other = make_step(), make_step()
+def test_checkpoints_with_the_names_of_keras_optimizer_are_resumed(step):
     step(make_batch())
     arrays = step.arrays()
+    step(make_batch())
+    wanted = step.arrays()
+    step(make_batch())  # what is not restored is not as it was
     arrays |= {"optimizer/2": arrays.pop("momentum"), "optimizer/3": arrays.pop("velocity")}
-    other.restore(arrays, taken=1)
-    for one in (step, other):
-        one(make_batch())
+    step.restore(arrays, taken=1)
+    step(make_batch())
     for name, array in step.arrays().items():
-        np.testing.assert_array_equal(other.arrays()[name], array, err_msg=name)
+        np.testing.assert_array_equal(array, wanted[name], err_msg=name)
 
 
-def test_a_model_has_no_weights_of_its_own_while_it_is_trained_and_gets_them_back():
-    step = make_step()
+def test_a_model_has_no_weights_of_its_own_while_it_is_trained_and_gets_them_back(step):
     step(make_batch())
     table = step.model.symbol_table
     assert table._value is None
     step.give_back()
     np.testing.assert_array_equal(table.numpy(), step.named_weights()["text/embed/embeddings"])
+    step.parameters.release()  # as the other tests know it
 
 
-def test_a_step_that_is_not_finite_changes_nothing():
-    step = make_step()
+def test_a_step_that_is_not_finite_changes_nothing(step):
     step(make_batch())
     before = step.arrays()
     result = step(make_batch(poison=True))
@@ -112,11 +127,10 @@ def test_float16_scales_its_loss_down_after_an_overflow_and_up_after_a_while(mon
     assert float(step(make_batch(poison=True))["bad"]) == 1.0
 
 
-def test_half_precision_learns_as_full_precision_does():
-    full, *halves = (make_step(mixed_precision=precision) for precision in ("float32", "float16", "bfloat16"))
-    batch = make_batch()
+def test_half_precision_learns_as_full_precision_does(step):
+    halves, batch = [make_step(mixed_precision=precision) for precision in ("float16", "bfloat16")], make_batch()
     for _ in range(30):
-        wanted, *found = (float(step(batch)["loss"]) for step in (full, *halves))
+        wanted, *found = (float(one(batch)["loss"]) for one in (step, *halves))
     assert found == pytest.approx([wanted, wanted], rel=0.1)
     assert all(half.arrays()["weights"].dtype == np.float32 for half in halves)
 
@@ -134,8 +148,8 @@ def test_frozen_weights_stay_and_all_others_move():
         make_step(freeze="*")
 
 
-def test_a_model_with_more_symbols_begins_with_what_the_smaller_one_knew():
-    small = make_step(12)
+def test_a_model_with_more_symbols_begins_with_what_the_smaller_one_knew(step):
+    small = step  # of 12 symbols
     for _ in range(3):
         small(make_batch())
     large = make_step(15)
@@ -150,8 +164,8 @@ def test_a_model_with_more_symbols_begins_with_what_the_smaller_one_knew():
         large.begin_from(small.arrays(), 11)
 
 
-def test_restoring_without_the_optimizer_keeps_only_weights():
-    step, other = make_step(), make_step()
+def test_restoring_without_the_optimizer_keeps_only_weights(step):
+    other = make_step()
     for _ in range(3):
         step(make_batch())
     other.restore(step.arrays(), optimizer=False)

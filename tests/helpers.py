@@ -2,12 +2,14 @@
 
 import threading
 import time
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from myxtts.training.trainer import XTTSTrainer
+if TYPE_CHECKING:  # conftest needs this module before TensorFlow may start
+    from myxtts.training.trainer import XTTSTrainer
 
-WITHIN = 60.0  # seconds; a thread that was told to end may first have to finish compiling, on a busy machine
+WITHIN = 1800.0  # seconds; the last resort against what hangs, on however busy a machine
 
 
 def running_feeds() -> int:
@@ -22,5 +24,5 @@ def feeds_end() -> bool:
     return not running_feeds()
 
 
-def weights_of(trainer: XTTSTrainer) -> np.ndarray:
+def weights_of(trainer: "XTTSTrainer") -> np.ndarray:
     return trainer.step.arrays()["weights"]

@@ -88,8 +88,8 @@ Dual-GPU Pipeline Validation
 {ENDING}"""
 
 
-def test_the_whole_report_on_virtual_devices(run_myxtts):
-    result = run_myxtts("validate", "--virtual-devices", "2")
+def test_the_whole_report_on_virtual_devices(run_here):
+    result = run_here("validate", "--virtual-devices", "2")
     assert result.returncode == 0 and result.stderr == ""
     report, note = result.stdout[: len(on_virtual(2, 0, 1))], result.stdout[len(on_virtual(2, 0, 1)) :]
     assert report == on_virtual(2, 0, 1)
@@ -133,8 +133,8 @@ def test_without_gpus_one_document_says_what_failed_and_what_ran_all_the_same(ru
         (["--batch-size", "4"], "--batch-size"),
     ],
 )
-def test_wrong_usage_is_one_line_and_exit_2(run_myxtts, words, answer):
-    result = run_myxtts("validate", *words)
+def test_wrong_usage_is_one_line_and_exit_2(run_here, words, answer):
+    result = run_here("validate", *words)
     assert result.returncode == 2 and result.stdout == ""
     [line] = result.stderr.splitlines()
     assert answer in line

@@ -17,9 +17,11 @@ from myxtts import devices
 from myxtts.cards import Card, FoundCards
 from myxtts.cli.parser import make_parser
 from myxtts.cli.validate import run
+from myxtts.config.config import XTTSConfig
 from myxtts.devices import DevicePlan, move
 from myxtts.diagnostics import validate as validation
 from myxtts.errors import RunError
+from myxtts.pipeline.featurize import Featurizer
 
 ROOT = Path(myxtts.__file__).parent.parent
 RULE = "=" * 60
@@ -176,13 +178,21 @@ def machine(monkeypatch) -> Machine:
     return Machine(monkeypatch)
 
 
+@pytest.fixture(scope="module")
+def featurizers() -> dict[XTTSConfig, Featurizer]:
+    return {}
+
+
 @pytest.fixture
-def quick(monkeypatch) -> None:
-    """The model is made, and its compiled passes are left out."""
+def quick(monkeypatch, featurizers) -> None:
+    """The model is made, and its compiled passes are left out; features are compiled once for all tests."""
 
     def evaluate(step: Any, batch: Any) -> tuple[dict, Any]:
         return {}, SimpleNamespace(mel=tf.identity(batch.floats))
 
+    monkeypatch.setattr(
+        "myxtts.pipeline.featurize.Featurizer", lambda config: featurizers.setdefault(config, Featurizer(config))
+    )
     monkeypatch.setattr("myxtts.training.step.EvaluateStep.__call__", evaluate)
     monkeypatch.setattr("myxtts.training.step.TrainStep.__call__", lambda step, batch: {"loss": tf.constant(1.0)})
 

@@ -3,12 +3,14 @@
 import threading
 import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from myxtts.training.trainer import XTTSTrainer
+if TYPE_CHECKING:  # conftest needs this module before TensorFlow may start
+    from myxtts.training.trainer import XTTSTrainer
 
-PATIENCE = 600.0  # seconds; ends a test that hangs. No machine is so slow, so that this measures nothing
+PATIENCE = 1800.0  # seconds; ends a test that hangs. No machine is so slow, so that this measures nothing
 
 
 def _feeds() -> list[threading.Thread]:
@@ -34,5 +36,5 @@ def comes_true(condition: Callable[[], bool]) -> bool:
     return found
 
 
-def weights_of(trainer: XTTSTrainer) -> np.ndarray:
+def weights_of(trainer: "XTTSTrainer") -> np.ndarray:
     return trainer.step.arrays()["weights"]

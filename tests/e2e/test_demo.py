@@ -6,23 +6,26 @@ from pathlib import Path
 
 import pytest
 
+from myxtts.config.config import XTTSConfig
+from myxtts.config.load import build, flatten, read_yaml
+from myxtts.demo import demo as story
+
+STEPS = 30
+
 
 @pytest.fixture(scope="module")
-def demo(tmp_path_factory, run_myxtts) -> tuple[Path, subprocess.CompletedProcess[str]]:
-    folder = tmp_path_factory.mktemp("demo") / "demo"
-    words = (
-        "--minutes",
-        "0.8",
-        "--sentences",
-        "60",
-        "--voice",
-        "espeak",
-        "--folder",
-        folder,
-        "--say",
-        "Hello <world>.",
-    )
-    result = run_myxtts("demo", *words, timeout=400)
+def demo(tmp_path_factory, tiny_yaml, run_here) -> tuple[Path, subprocess.CompletedProcess[str]]:
+    """The command with a smaller model and few steps; how long those take changes nothing on the page."""
+    folder, whole = tmp_path_factory.mktemp("demo") / "demo", story.demo_config
+
+    def short(*arguments: object) -> XTTSConfig:
+        smaller = {**read_yaml(tiny_yaml), "training.log_every": 10, "training.max_steps": STEPS}
+        return build({**flatten(whole(*arguments)), **smaller})
+
+    words = ("--sentences", "60", "--voice", "espeak", "--folder", folder, "--say", "Hello <world>.")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(story, "demo_config", short)
+        result = run_here("demo", "--minutes", "120", *words)
     assert result.returncode == 0, result.stderr
     return folder, result
 
@@ -30,6 +33,7 @@ def demo(tmp_path_factory, run_myxtts) -> tuple[Path, subprocess.CompletedProces
 def test_demo_ends_with_the_page_and_what_to_do_next(demo):
     folder, result = demo
     page, advice = result.stdout.strip().splitlines()[-2:]
+    assert f"{STEPS} steps in" in result.stdout
     assert page.endswith(str(folder / "index.html")) and "myxtts train --train-data" in advice
     assert len((folder / "spoken.lst").read_text().splitlines()) == 30
 
@@ -43,7 +47,7 @@ def test_the_corpus_does_not_hold_the_unseen_sentences(demo):
 
 def test_the_page_needs_nothing_from_outside(demo):
     page = (demo[0] / "index.html").read_text(encoding="utf-8")
-    assert "Hello &lt;world&gt;." in page
+    assert "Hello &lt;world&gt;." in page and page.count("<polyline") == 1  # the loss, as it fell
     assert not re.findall(r'(?:src|href)="(?!data:)', page)
 
 

@@ -13,6 +13,7 @@ import pytest
 from myxtts.diagnostics.advice import advise
 from myxtts.diagnostics.profile import Profiler
 from myxtts.diagnostics.report import json_document, lane_names, trace_events
+from tests.helpers import PATIENCE
 from tests.stand_ins import Arrangement, Stages, make_workload
 from tests.two_devices import PLAN
 
@@ -46,7 +47,7 @@ def address(tmp_path):
         server.shutdown()
 
 
-def wait_for_words(browser, words: str, seconds: float = 60.0) -> str:
+def wait_for_words(browser, words: str, seconds: float = PATIENCE) -> str:
     """The page's text as soon as it holds these words."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:

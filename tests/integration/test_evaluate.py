@@ -48,9 +48,9 @@ def test_scores_are_shown_in_a_table_and_what_is_missing_below_it(capsys):
     assert all(word in table for word in ("2 clips", "CER", "6.2%", " 12 ", "PESQ: not measured; no package"))
 
 
-def test_recordings_are_copied_and_scored_beside_griffin_lim(corpus, run_myxtts, tmp_path):
+def test_recordings_are_copied_and_scored_beside_griffin_lim(corpus, run_here, tmp_path):
     words = ["evaluate", "--copy", corpus / "wavs", "--clips", "2", "--vocoder", "griffin-lim", "--json"]
-    result = run_myxtts(*words, "-o", tmp_path / "copies")
+    result = run_here(*words, "-o", tmp_path / "copies")
     assert result.returncode == 0, result.stderr
     found = {one["system"]: one["means"] for one in json.loads(result.stdout)}
     assert list(found) == ["recordings", "griffin-lim-60-plain", "griffin-lim-60"]
@@ -70,8 +70,8 @@ def test_recordings_are_copied_and_scored_beside_griffin_lim(corpus, run_myxtts,
         ([], "one of the arguments --checkpoint --copy is required"),
     ],
 )
-def test_wrong_usage_is_one_line(run_myxtts, words, message):
-    result = run_myxtts("evaluate", *words)
+def test_wrong_usage_is_one_line(run_here, words, message):
+    result = run_here("evaluate", *words)
     assert result.returncode == 2
     assert message in result.stderr
     assert len(result.stderr.splitlines()) == 1

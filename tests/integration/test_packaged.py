@@ -78,25 +78,25 @@ def test_a_reference_is_brought_to_the_level_of_the_training(small, corpus, tmp_
         synthesizer.read_reference(tmp_path / "silent.wav")
 
 
-def test_no_text_is_spoken_before_all_can_be(small, run_myxtts, tmp_path):
+def test_no_text_is_spoken_before_all_can_be(small, run_here, tmp_path):
     (tmp_path / "lines.txt").write_text("Good day.\n\nДобрый день.\n", encoding="utf-8")
     words = ("synthesize", "--checkpoint", small, "--text-file", tmp_path / "lines.txt", "-o", tmp_path / "spoken")
-    result = run_myxtts(*words)
+    result = run_here(*words)
     assert result.returncode == 2
     assert "line 3 of " in result.stderr
     assert not list((tmp_path / "spoken").glob("*.wav"))
 
 
-def test_say_writes_a_file_where_no_player_can_play(run_myxtts, tmp_path, monkeypatch):
+def test_say_writes_a_file_where_no_player_can_play(run_here, tmp_path, monkeypatch):
     player = tmp_path / "aplay"
     player.write_text("#!/bin/sh\nexit 1\n")
     player.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.chdir(tmp_path)
-    result = run_myxtts("say", "Good morning.")
+    result = run_here("say", "Good morning.")
     assert result.returncode == 0, result.stderr
     assert "say.wav (aplay could not play it)" in result.stdout
     assert soundfile.info(tmp_path / "say.wav").frames > 10_000
-    swallowed = run_myxtts("say", "--reference", tmp_path / "say.wav", "Good morning.")
+    swallowed = run_here("say", "--reference", tmp_path / "say.wav", "Good morning.")
     assert swallowed.returncode == 2
     assert "a text stands before --reference" in swallowed.stderr

@@ -16,11 +16,10 @@ def train(corpus, tiny_yaml, tmp_path):
     def run(pipeline: str, steps: int, resume=None, stop_at: int = 0, **values) -> XTTSTrainer:
         places = {
             "data.train_data": str(corpus),
-            "data.cache_dir": str(tmp_path / "cache"),
             "data.virtual_devices": 2,
             "data.data_gpu": 0,
             "data.model_gpu": 1,
-            "data.buckets": 1,
+            "data.val_clips": 0,  # less to compile
             "data.pipeline": pipeline,
             "data.model_start_delay": 0.0,
             "training.checkpoint_dir": str(tmp_path / pipeline),

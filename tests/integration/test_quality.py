@@ -26,7 +26,7 @@ def test_four_minutes_teach_the_tiny_model_durations_and_sounds(tmp_path):
 
 @pytest.mark.slow
 def test_thirty_interruptions_change_no_weight(corpus, two_shapes_yaml, tmp_path):
-    interrupt_again_and_again(corpus, two_shapes_yaml, tmp_path, times=30, steps=450, seed=2)
+    interrupt_again_and_again(corpus, two_shapes_yaml, tmp_path, times=30, steps=450, seed=2, sample_every=30)
 
 
 @pytest.mark.slow

@@ -2,7 +2,7 @@
 
 import importlib
 import threading
-import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -13,6 +13,7 @@ from myxtts.cli.train import _configure
 from myxtts.errors import RunError
 from myxtts.pipeline.clock import StageClock
 from myxtts.training.trainer import XTTSTrainer
+from tests.helpers import PATIENCE
 from tests.synthetic import make_hums
 
 ELSEWHERE = {  # module under tests : function
@@ -74,38 +75,42 @@ def make(hums, tiny_yaml, tmp_path_factory):
     return trainer
 
 
-def loaded_ahead(trainer: XTTSTrainer, monkeypatch) -> int:
-    """Batches that the host makes while nobody takes a second one."""
-    assemble, count = trainer.train_set.assemble, []
+class Loaded:
+    """How many batches the host has made while nobody takes a second one."""
 
-    def counted(*arguments):
-        count.append(1)
-        return assemble(*arguments)
+    def __init__(self, trainer: XTTSTrainer, monkeypatch):
+        self._assemble, self._changed, self.count = trainer.train_set.assemble, threading.Condition(), 0
+        monkeypatch.setattr(trainer.train_set, "assemble", self._counted)
+        self._batches = iter(trainer.train_set.batches())
+        next(self._batches)
 
-    monkeypatch.setattr(trainer.train_set, "assemble", counted)
-    batches = iter(trainer.train_set.batches())
-    next(batches)
-    time.sleep(1.5)
-    return len(count)
+    def _counted(self, *arguments):
+        with self._changed:
+            self.count += 1
+            self._changed.notify_all()
+        return self._assemble(*arguments)
+
+    def reaches(self, count: int) -> bool:
+        with self._changed:
+            return self._changed.wait_for(lambda: self.count >= count, PATIENCE)
 
 
-def at_once(trainer: XTTSTrainer, monkeypatch) -> int:
-    """How many threads make batches at the same time."""
-    assemble, busy, most, lock = trainer.train_set.assemble, [0], [0], threading.Lock()
+def meet(trainer: XTTSTrainer, threads: int, seconds: float, monkeypatch) -> bool:
+    """Whether so many threads make batches at the same time; the first one waits so long for the others."""
+    assemble, barrier, met = trainer.train_set.assemble, threading.Barrier(threads), threading.Event()
 
     def watched(*arguments):
-        with lock:
-            busy[0] += 1
-            most[0] = max(most[0], busy[0])
-        time.sleep(0.1)
-        with lock:
-            busy[0] -= 1
+        if not met.is_set():
+            with suppress(threading.BrokenBarrierError):
+                barrier.wait(seconds)
+                met.set()
         return assemble(*arguments)
 
     monkeypatch.setattr(trainer.train_set, "assemble", watched)
-    for _ in trainer.train_set.batches(epochs=1):
-        pass
-    return most[0]
+    batches = iter(trainer.train_set.batches())
+    next(batches)
+    barrier.abort()  # whoever still waits has come too late to be needed
+    return met.is_set()
 
 
 def test_data_flags(make, hums, tmp_path, monkeypatch):
@@ -113,8 +118,12 @@ def test_data_flags(make, hums, tmp_path, monkeypatch):
     assert plain.pack.seconds > 40 and make("--train-data", make_hums(tmp_path / "few", 6)).pack.seconds < 15
     assert len(make("--val-data", make_hums(tmp_path / "val", 3)).val_set.clips) == 3
     assert {bucket.shape.batch_size for bucket in make("--batch-size", 2).train_set.buckets} == {2}
-    assert loaded_ahead(make("--buffer-size", 2), monkeypatch) < loaded_ahead(make("--buffer-size", 9), monkeypatch)
-    assert at_once(make("--num-workers", 1), monkeypatch) == 1 < at_once(make("--num-workers", 3), monkeypatch)
+    few = Loaded(make("--buffer-size", 2), monkeypatch)
+    assert few.reaches(3)
+    assert Loaded(make("--buffer-size", 9), monkeypatch).reaches(10)
+    assert few.count < 10  # it had more time
+    assert meet(make("--num-workers", 3), 3, PATIENCE, monkeypatch)
+    assert not meet(make("--num-workers", 1), 2, 0.5, monkeypatch)
     assert make("--language", "de").tokenizer.languages == ("de",)
     assert make("--front-end", "characters").tokenizer.front_end == "characters"
     make("--cache-dir", tmp_path / "elsewhere")

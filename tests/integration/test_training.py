@@ -6,7 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
+import threading
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -15,17 +15,21 @@ import pytest
 import tensorflow as tf
 
 from myxtts.batch import PackedBatch
+from myxtts.cli.devices import pipeline_lines
+from myxtts.config.config import DataConfig
 from myxtts.config.load import build, read_yaml
 from myxtts.data.cache import learn_tokenizer, prepare
 from myxtts.data.dataset import HostDataset
+from myxtts.devices import plan_devices
 from myxtts.errors import RunError, UsageError
 from myxtts.models.xtts import XTTS
 from myxtts.pipeline.featurize import Featurizer
+from myxtts.pipeline.feed import Feed
 from myxtts.pipeline.stage import StageError
 from myxtts.training.checkpoint import find_checkpoint, read_checkpoint
 from myxtts.training.step import TrainStep
 from myxtts.training.trainer import XTTSTrainer
-from tests.helpers import feeds_end
+from tests.helpers import PATIENCE, feeds_end
 
 
 def config_for(tiny_yaml: Path, corpus: Path, tmp_path: Path, **values):
@@ -73,59 +77,90 @@ def test_one_trace_serves_all_bucket_shapes_and_everything_is_logged(corpus, two
     assert all(0 <= line["data_wait"] <= 1 and 0 <= line["padding"] < 1 for line in lines if line["kind"] == "train")
 
 
-def test_a_resumed_run_ends_with_the_same_weights(corpus, tiny_yaml, tmp_path):
-    whole = config_for(tiny_yaml, corpus, tmp_path / "a", **{"training.max_steps": 16, "training.save_every": 8})
-    XTTSTrainer(whole).train()
-    first = read_checkpoint(tmp_path / "a" / "run" / "step-00000016").arrays
-    shutil.rmtree(tmp_path / "a" / "run" / "step-00000016")
-    resumed = XTTSTrainer(whole, resume_checkpoint=tmp_path / "a" / "run" / "step-00000008")
+def test_a_resumed_run_ends_with_the_same_weights(make_trainer):
+    values = {"max_steps": 16, "save_every": 8, "val_clips": 4}
+    whole = make_trainer(**values)
+    run = Path(whole.config.training.checkpoint_dir)
+    whole.train()
+    first = read_checkpoint(run / "step-00000016").arrays
+    shutil.rmtree(run / "step-00000016")
+    resumed = make_trainer(resume_checkpoint=run / "step-00000008", **values)
     assert resumed.state.step == 8
     resumed.train()
-    again = read_checkpoint(find_checkpoint(tmp_path / "a" / "run", ("latest",))).arrays
+    again = read_checkpoint(find_checkpoint(run, ("latest",))).arrays
     for name in first:
         np.testing.assert_array_equal(first[name], again[name], err_msg=name)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
-def test_a_signal_ends_a_run_on_two_devices_and_saves(corpus, tiny_yaml, tmp_path, number):
-    words = [
-        "train", "--train-data", corpus, "--config", tiny_yaml, "--checkpoint-dir", tmp_path / "run",
-        "--cache-dir", tmp_path / "cache", "--virtual-devices", 2, "--data-gpu", 0, "--model-gpu", 1,
-        "--model-start-delay", 0,
-    ]  # fmt: skip
-    command = [sys.executable, "-m", "myxtts", *map(str, words)]
+def train_until(number: int, wanted: str, *words: object) -> list[str]:
+    """What the command prints until a line begins as wanted, after which it is sent a signal, and ends by it."""
+    command = [sys.executable, "-m", "myxtts", "train", *map(str, words)]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     ) as process:
-        assert any(line.startswith("step 5 ") for line in iter(process.stdout.readline, ""))
+        lines = []
+        for line in iter(process.stdout.readline, ""):
+            lines.append(line.rstrip("\n"))
+            if line.startswith(wanted):
+                break
         process.send_signal(number)
-        _, errors = process.communicate(timeout=600)
+        _, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 128 + number and not errors
-    assert read_checkpoint(tmp_path / "run" / "latest").state.step >= 5
     with pytest.raises(ProcessLookupError):  # nothing of its process group is left
         os.killpg(process.pid, 0)
+    return lines
 
 
-def test_a_source_that_stalls_or_a_step_that_fails_ends_the_run(corpus, tiny_yaml, tmp_path, monkeypatch):
-    config = config_for(tiny_yaml, corpus, tmp_path, **{"data.stall_timeout": 1.5, "training.max_steps": 40})
-    trainer = XTTSTrainer(config)
-    for batch in trainer.train_set.batches(epochs=1):
-        trainer.featurizer(batch.audio, batch.spans)  # compiled: only the source is slow
-    give = trainer.train_set.batches
+def test_training_on_two_devices_says_what_it_does_until_it_is_terminated(corpus, tiny_yaml, tmp_path):
+    words = ("--train-data", corpus, "--config", tiny_yaml, "--checkpoint-dir", tmp_path / "run", "--log-every", 1)
+    devices = ("--virtual-devices", 2, "--data-gpu", 1, "--model-gpu", 0, "--model-start-delay", 0.5)
+    lines = train_until(signal.SIGTERM, "step 1 ", *words, *devices, "--disable-static-shapes")
+    for line in (
+        "🎯 Configuring Multi-GPU Mode...", "   Data Processing GPU: /CPU:1", "   Model Training GPU: /CPU:0",
+        "✅ Multi-GPU configuration completed successfully", "🚀 Intelligent GPU Pipeline: Multi-GPU Mode",
+        "   - Prefetching to /CPU:1 with buffer_size=50", "🎯 Multi-GPU Mode: Model will be placed on /CPU:0",
+        "Creating model on device: /CPU:0", "🕐 Multi-GPU Mode: Waiting 0.5s for data pipeline to warm up...",
+        "✅ Model training starting now",
+    ):  # fmt: skip
+        assert line in lines, line
+    [first] = [number for number, line in enumerate(lines) if line.startswith("💡")]  # poor settings, in one block
+    last = next(number for number, line in enumerate(lines) if "myxtts profile" in line)
+    assert first < last
+    block = lines[first + 1 : last]
+    assert [line.split("; type ")[1] for line in block] == ["--enable-static-shapes"]
+    assert "card" not in "".join(block)  # virtual devices are none
+    assert read_checkpoint(tmp_path / "run" / "latest").state.step >= 1
+
+
+def test_one_device_says_what_it_does():
+    plain = DataConfig(pipeline="sequential")
+    [line] = pipeline_lines(plan_devices(plain), plain)
+    assert "Sequential pipeline: /CPU:0 prepares, then /CPU:0 trains" in line
+
+
+def test_a_source_that_stalls_or_a_step_that_fails_ends_the_run(make_trainer, monkeypatch):
+    trainer = make_trainer(stall_timeout=0.3, max_steps=40)
+    config = trainer.config
+    give, leave, left = trainer.train_set.batches, Feed.__exit__, threading.Event()
 
     def hang(number):
-        time.sleep(4.0 if number == 7 else 0.0)
+        left.wait(PATIENCE)
         return number
 
-    def slowly(start, epochs, shuffle):
+    def never(start, epochs, shuffle):  # from the first batch on, so that nothing but the source can be late
         numbers = tf.data.Dataset.range(start, 10_000).map(lambda n: tf.numpy_function(hang, [n], tf.int64))
         return tf.data.Dataset.zip(give(start, epochs, shuffle), numbers).map(lambda batch, _: batch)
 
-    monkeypatch.setattr(trainer.train_set, "batches", slowly)
-    with pytest.raises(RunError, match=r"load has given nothing for 1.5 s .*--stall-timeout"):
+    def let_go(feed, *error):
+        left.set()
+        leave(feed, *error)
+
+    monkeypatch.setattr(trainer.train_set, "batches", never)
+    monkeypatch.setattr(Feed, "__exit__", let_go)
+    with pytest.raises(RunError, match=r"load has given nothing for 0.3 s .*--stall-timeout"):
         trainer.train()
     monkeypatch.setattr(trainer.train_set, "batches", give)
-    trainer.config = replace(config, data=replace(config.data, stall_timeout=60.0))
+    trainer.config = replace(config, data=replace(config.data, stall_timeout=PATIENCE))
     original = type(trainer.step).__call__
 
     def break_down(step, *arguments):
@@ -140,44 +175,40 @@ def test_a_source_that_stalls_or_a_step_that_fails_ends_the_run(corpus, tiny_yam
     assert feeds_end()
 
 
-def test_a_stopped_run_saves_and_the_command_resumes_it_with_its_own_settings(run_myxtts, corpus, tiny_yaml, tmp_path):
+def test_a_stopped_run_saves_and_the_command_resumes_it_with_its_own_settings(
+    run_myxtts, run_here, corpus, tiny_yaml, tmp_path
+):
     run, config = tmp_path / "run", tmp_path / "unjudged.yaml"
     config.write_text(tiny_yaml.read_text().replace("val_clips: 4", "val_clips: 0"))
-    words = ["train", "--train-data", corpus, "--config", config, "--checkpoint-dir", run, "--max-steps", "100000"]
-    command = [sys.executable, "-m", "myxtts", *map(str, words), "--cache-dir", str(tmp_path / "cache")]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        lines = iter(process.stdout.readline, "")
-        assert any(line.startswith("step 5 ") for line in lines)
-        process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=600)
-    assert process.returncode == 128 + signal.SIGTERM
+    words = ("--train-data", corpus, "--config", config, "--checkpoint-dir", run, "--max-steps", 100_000)
+    devices = ("--virtual-devices", 2, "--data-gpu", 0, "--model-gpu", 1, "--model-start-delay", 0)
+    train_until(signal.SIGINT, "step 5 ", *words, *devices)
     stopped = read_checkpoint(run / "latest")
     step = stopped.state.step
+    assert step >= 5
     result = run_myxtts("train", "--resume", "--checkpoint-dir", run, "--max-steps", str(step + 3))
     assert result.returncode == 0, result.stderr
     ended = read_checkpoint(run / "latest")
     assert ended.state.step == step + 3 and ended.state.seconds > stopped.state.seconds
     assert ended.config.data == stopped.config.data and ended.config.model == stopped.config.model
-    again = run_myxtts("train", "--resume", "--checkpoint-dir", run)
+    assert ended.config.data.gpu_pair == (0, 1)
+    again = run_here("train", "--resume", "--checkpoint-dir", run)
     assert again.returncode == 2 and "complete" in again.stderr
-    other = run_myxtts("train", "--resume", run, "--checkpoint-dir", tmp_path / "fresh", "--max-steps", str(step + 4))
-    assert other.returncode == 0 and read_checkpoint(tmp_path / "fresh" / "latest").state.step == step + 4
-    clash = run_myxtts("train", "--resume", run, "--checkpoint-dir", tmp_path / "fresh", "--max-steps", str(step + 9))
-    assert clash.returncode == 2 and "another run" in clash.stderr
 
 
-def test_a_run_that_was_saved_with_minus_one_for_no_gpu_is_resumed(run_myxtts, trained, tmp_path):
-    old = tmp_path / "run" / "step-20"
+def test_a_run_that_was_saved_with_minus_one_for_no_gpu_is_resumed_elsewhere(run_here, trained, tmp_path):
+    old, new = tmp_path / "run" / "step-20", tmp_path / "new"
     shutil.copytree(trained / "latest", old)
     text = (old / "config.yaml").read_text()
     assert "data_gpu: null" in text and "model_gpu: null" in text
     (old / "config.yaml").write_text(text.replace("_gpu: null", "_gpu:   -1"))  # a checkpoint knows its sizes
-    words = ("--checkpoint-dir", tmp_path / "new", "--max-steps", 21)
-    result = run_myxtts("train", "--resume", old, *words)
+    result = run_here("train", "--resume", old, "--checkpoint-dir", new, "--max-steps", 21)
     assert result.returncode == 0, result.stderr
     assert "_gpu" not in result.stdout and "Single-GPU Buffered Mode" in result.stdout
-    ended = read_checkpoint(tmp_path / "new" / "latest")
+    ended = read_checkpoint(new / "latest")
     assert ended.state.step == 21 and ended.config.data.gpu_pair is None
+    clash = run_here("train", "--resume", old, "--checkpoint-dir", new, "--max-steps", 29)
+    assert clash.returncode == 2 and "another run" in clash.stderr
 
 
 def test_resuming_another_model_is_refused_with_the_difference(corpus, tiny_yaml, trained, tmp_path):
@@ -192,7 +223,7 @@ def test_the_best_checkpoint_has_the_lowest_validation_loss(trained):
     assert read_checkpoint(trained / "best").state.step == min(losses, key=losses.__getitem__)
 
 
-def test_a_run_folder_is_not_overwritten(run_myxtts, corpus, tiny_yaml, trained):
+def test_a_run_folder_is_not_overwritten(run_here, corpus, tiny_yaml, trained):
     words = ("train", "--train-data", corpus, "--config", tiny_yaml, "--checkpoint-dir", trained, "--max-steps", "20")
-    result = run_myxtts(*words)
+    result = run_here(*words)
     assert result.returncode == 2 and "--resume" in result.stderr

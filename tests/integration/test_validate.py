@@ -17,9 +17,11 @@ from myxtts import devices
 from myxtts.cards import Card, FoundCards
 from myxtts.cli.parser import make_parser
 from myxtts.cli.validate import run
+from myxtts.config.config import XTTSConfig
 from myxtts.devices import DevicePlan, move
 from myxtts.diagnostics import validate as validation
 from myxtts.errors import RunError
+from myxtts.pipeline.featurize import Featurizer
 
 ROOT = Path(myxtts.__file__).parent.parent
 RULE = "=" * 60
@@ -88,8 +90,8 @@ Dual-GPU Pipeline Validation
 {ENDING}"""
 
 
-def test_the_whole_report_on_virtual_devices(run_myxtts):
-    result = run_myxtts("validate", "--virtual-devices", "2")
+def test_the_whole_report_on_virtual_devices(run_here):
+    result = run_here("validate", "--virtual-devices", "2")
     assert result.returncode == 0 and result.stderr == ""
     report, note = result.stdout[: len(on_virtual(2, 0, 1))], result.stdout[len(on_virtual(2, 0, 1)) :]
     assert report == on_virtual(2, 0, 1)
@@ -133,8 +135,8 @@ def test_without_gpus_one_document_says_what_failed_and_what_ran_all_the_same(ru
         (["--batch-size", "4"], "--batch-size"),
     ],
 )
-def test_wrong_usage_is_one_line_and_exit_2(run_myxtts, words, answer):
-    result = run_myxtts("validate", *words)
+def test_wrong_usage_is_one_line_and_exit_2(run_here, words, answer):
+    result = run_here("validate", *words)
     assert result.returncode == 2 and result.stdout == ""
     [line] = result.stderr.splitlines()
     assert answer in line
@@ -176,13 +178,21 @@ def machine(monkeypatch) -> Machine:
     return Machine(monkeypatch)
 
 
+@pytest.fixture(scope="module")
+def featurizers() -> dict[XTTSConfig, Featurizer]:
+    return {}
+
+
 @pytest.fixture
-def quick(monkeypatch) -> None:
-    """The model is made, and its compiled passes are left out."""
+def quick(monkeypatch, featurizers) -> None:
+    """The model is made, and its compiled passes are left out; features are compiled once for all tests."""
 
     def evaluate(step: Any, batch: Any) -> tuple[dict, Any]:
         return {}, SimpleNamespace(mel=tf.identity(batch.floats))
 
+    monkeypatch.setattr(
+        "myxtts.pipeline.featurize.Featurizer", lambda config: featurizers.setdefault(config, Featurizer(config))
+    )
     monkeypatch.setattr("myxtts.training.step.EvaluateStep.__call__", evaluate)
     monkeypatch.setattr("myxtts.training.step.TrainStep.__call__", lambda step, batch: {"loss": tf.constant(1.0)})
 

@@ -10,8 +10,8 @@ from myxtts.training.checkpoint import read_checkpoint
 
 SMALL = """
 vocoder: {width: 16, blocks: 1, pitch_width: 16, pitch_blocks: 1, critic_width: 4, slice_frames: 16}
-data: {batch_size: 4, buckets: 1, val_clips: 4}
-training: {target: vocoder, log_every: 2, val_every: 4, save_every: 4, critics_after: 6, max_steps: 8, sample_every: 4}
+data: {batch_size: 4, buckets: 1, val_clips: 4, stall_timeout: 1800}
+training: {target: vocoder, log_every: 2, val_every: 4, save_every: 4, critics_after: 6, max_steps: 8, sample_every: 8}
 """
 
 
@@ -40,7 +40,7 @@ def test_the_command_trains_and_calls_the_critics_when_told(run):
     assert judging[2] is judging[4] is judging[6] is None
     assert judging[8] > 0
     assert [line["step"] for line in lines_of(run, "validation")] == [4, 8]
-    assert len(list((run / "samples").glob("*/1.wav"))) == 2
+    assert [path.parent.name for path in (run / "samples").glob("*/1.wav")] == ["step-00000008"]
 
 
 def test_a_resumed_run_ends_with_the_same_weights(run, run_myxtts, tmp_path):
@@ -55,7 +55,7 @@ def test_a_resumed_run_ends_with_the_same_weights(run, run_myxtts, tmp_path):
 def test_two_devices_train_it_as_one_does(run, corpus, small_yaml, run_myxtts, tmp_path):
     devices = ["--virtual-devices", "2", "--data-gpu", "0", "--model-gpu", "1"]
     words = ["train", "--train-data", corpus, "--config", small_yaml, "--checkpoint-dir", tmp_path / "run", *devices]
-    result = run_myxtts(*words, "--sample-every", "0")
+    result = run_myxtts(*words, "--sample-every", "0", "--max-steps", 2)
     assert result.returncode == 0, result.stderr
     assert "Intelligent GPU Pipeline: Multi-GPU Mode" in result.stdout
     assert "💡" not in result.stdout  # no setting is poor
@@ -63,23 +63,23 @@ def test_two_devices_train_it_as_one_does(run, corpus, small_yaml, run_myxtts, t
     assert ours["losses"]["spectrum"] == pytest.approx(theirs["losses"]["spectrum"], rel=1e-3)
 
 
-def test_a_sentence_is_spoken_through_it(run, trained, run_myxtts, tmp_path):
+def test_a_sentence_is_spoken_through_it(run, trained, run_here, tmp_path):
     spoken = {}
     for name, words in {"griffin-lim": ["--vocoder", "griffin-lim"], "vocoder": ["--vocoder", run]}.items():
         target = tmp_path / f"{name}.wav"
-        result = run_myxtts("synthesize", "--checkpoint", trained, "--text", "Good day.", "-o", target, *words)
+        result = run_here("synthesize", "--checkpoint", trained, "--text", "Good day.", "-o", target, *words)
         assert result.returncode == 0, result.stderr
         spoken[name] = target.read_bytes()
     assert len(spoken["vocoder"]) == len(spoken["griffin-lim"])
     assert spoken["vocoder"] != spoken["griffin-lim"]
 
 
-def test_one_kind_of_checkpoint_is_not_taken_for_the_other(run, trained, run_myxtts, tmp_path, make_trainer):
+def test_one_kind_of_checkpoint_is_not_taken_for_the_other(run, trained, run_here, tmp_path, make_trainer):
     out = tmp_path / "out.wav"
-    wrong = run_myxtts("synthesize", "--checkpoint", run, "--text", "hi", "-o", out)
+    wrong = run_here("synthesize", "--checkpoint", run, "--text", "hi", "-o", out)
     assert wrong.returncode == 2
     assert "is a vocoder; name it with --vocoder" in wrong.stderr
-    wrong = run_myxtts("synthesize", "--checkpoint", trained, "--vocoder", trained, "--text", "hi", "-o", out)
+    wrong = run_here("synthesize", "--checkpoint", trained, "--vocoder", trained, "--text", "hi", "-o", out)
     assert wrong.returncode == 2
     assert "is a speech model" in wrong.stderr
     assert not out.exists()

@@ -53,7 +53,11 @@ def test_the_page_needs_nothing_from_outside(demo):
 
 def test_players_play_and_pictures_render_in_a_browser(demo, browser):
     browser.get((demo[0] / "index.html").as_uri())
-    pictures = browser.execute_script("return [...document.images].map(i => i.complete && i.naturalWidth > 0)")
+    pictures = browser.execute_async_script(
+        """const done = arguments[0];
+        const look = () => done([...document.images].map(i => i.complete && i.naturalWidth > 0));
+        if (document.readyState === 'complete') look(); else window.addEventListener('load', look);"""
+    )
     assert len(pictures) >= 14 and all(pictures)
     played = browser.execute_async_script(
         """const done = arguments[0];

@@ -3,11 +3,14 @@
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:  # conftest needs this module before TensorFlow may start
+    from selenium.webdriver.remote.webdriver import WebDriver
+
     from myxtts.training.trainer import XTTSTrainer
 
 PATIENCE = 1800.0  # seconds; ends a test that hangs. No machine is so slow, so that this measures nothing
@@ -34,6 +37,15 @@ def comes_true(condition: Callable[[], bool]) -> bool:
     while not (found := condition()) and time.monotonic() < deadline:
         time.sleep(0.005)
     return found
+
+
+def open_page(browser: "WebDriver", page: Path) -> None:
+    """Returns when the page has loaded; a browser that starts cold may show a part of it first."""
+    browser.get(page.as_uri())
+    browser.execute_async_script(
+        "const done = arguments[0];"
+        "if (document.readyState === 'complete') done(); else window.addEventListener('load', () => done());"
+    )
 
 
 def weights_of(trainer: "XTTSTrainer") -> np.ndarray:

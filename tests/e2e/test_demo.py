@@ -9,6 +9,7 @@ import pytest
 from myxtts.config.config import XTTSConfig
 from myxtts.config.load import build, flatten, read_yaml
 from myxtts.demo import demo as story
+from tests.helpers import open_page
 
 STEPS = 30
 
@@ -52,12 +53,8 @@ def test_the_page_needs_nothing_from_outside(demo):
 
 
 def test_players_play_and_pictures_render_in_a_browser(demo, browser):
-    browser.get((demo[0] / "index.html").as_uri())
-    pictures = browser.execute_async_script(
-        """const done = arguments[0];
-        const look = () => done([...document.images].map(i => i.complete && i.naturalWidth > 0));
-        if (document.readyState === 'complete') look(); else window.addEventListener('load', look);"""
-    )
+    open_page(browser, demo[0] / "index.html")
+    pictures = browser.execute_script("return [...document.images].map(i => i.complete && i.naturalWidth > 0)")
     assert len(pictures) >= 14 and all(pictures)
     played = browser.execute_async_script(
         """const done = arguments[0];

@@ -22,7 +22,7 @@ from myxtts.diagnostics.profile import Profiler
 from myxtts.diagnostics.report import terminal_lines
 from myxtts.diagnostics.verdict import read_verdict
 from myxtts.diagnostics.workload import make_noise
-from tests.helpers import PATIENCE
+from tests.helpers import PATIENCE, open_page
 from tests.stand_ins import Arrangement, Stages, make_workload
 
 TWO = ("--virtual-devices", 2, "--data-gpu", 0, "--model-gpu", 1)
@@ -116,7 +116,7 @@ def hover(browser, name: str, x: float, y: float) -> str:
 @pytest.mark.parametrize("width", [1200, 390])
 def test_the_page_works_in_a_browser_without_a_network(profiled, browser, width):
     browser.set_window_size(width, 900)
-    browser.get((profiled[1] / "page.html").as_uri())
+    open_page(browser, profiled[1] / "page.html")
     drawn = browser.execute_script(
         """const canvas = document.getElementById("timeline"), pen = canvas.getContext("2d");
         const pixels = new Uint32Array(pen.getImageData(0, 0, canvas.width, canvas.height).data.buffer);
@@ -141,7 +141,7 @@ def test_a_training_run_has_such_a_page_too(trained, run_here, browser, tmp_path
     page = tmp_path / "run.html"
     result = run_here("profile", "--run", trained, "--html", page)
     assert result.returncode == 0, result.stderr
-    browser.get(page.as_uri())
+    open_page(browser, page)
     captions = browser.execute_script("return [...document.querySelectorAll('figcaption')].map(c => c.textContent)")
     assert "Step time (ms)" in captions and "Waiting for data (share)" in captions
     assert not [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]

@@ -44,7 +44,7 @@ class Timings:
 
 
 MOST_MINUTES = 15.0  # of a training that goes on until it is clear
-CLEAR = {"hibari": 0.195, "flite": 0.185, "espeak": 0.185}  # held-out mel loss by voice (docs/training.md)
+CLEAR = {"hibari": 0.195, "flite": 0.185, "espeak": 0.185}  # held-out mel loss by voice
 
 
 def demo_config(folder: Path, voice: str, minutes: float | None, seed: int) -> XTTSConfig:

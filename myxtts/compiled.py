@@ -56,11 +56,15 @@ def _require_room(folder: Path) -> None:
 
 def explain_unwritten(message: str) -> str | None:
     """What to do where TensorFlow's error is that it could not write compiled code; None where it is another."""
-    found = re.search(rf"{re.escape(str(cache_home() / 'compiled'))}\S*; ([^\[\n]+)", message)
+    try:
+        folder = cache_home() / "compiled"
+    except UsageError:  # there is none, so nothing was written to it
+        return None
+    found = re.search(rf"{re.escape(str(folder))}\S*; ([^\[\n]+)", message)
     if not found:
         return None
     return (
-        f"compiled code cannot be written to {cache_home() / 'compiled'} ({found[1].strip()}); "
+        f"compiled code cannot be written to {folder} ({found[1].strip()}); "
         f"make room there, or go without: export {FLAGS}={FOLDER_FLAG}="
     )
 

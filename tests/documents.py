@@ -63,7 +63,7 @@ class Command:
     def names_cards(self) -> bool:
         words = self.myxtts or []
         given = [words[place + 1] for place, word in enumerate(words[:-1]) if word in ("--data-gpu", "--model-gpu")]
-        return words[:1] != [] and words[0] in ON_CARDS and any(word.isdecimal() for word in given)
+        return bool(words) and words[0] in ON_CARDS and any(word.isdecimal() for word in given)
 
     @property
     def endless(self) -> bool:
@@ -78,7 +78,7 @@ class Command:
         if not self.names_cards or "--virtual-devices" in self.text:
             return self.text
         script = next((name for name in LAUNCHERS if name in self.words), None)
-        start = script or f"myxtts {self.myxtts[0]}"  # type: ignore[index]
+        start = script or f"myxtts {self.myxtts[0]}"
         return self.text.replace(start, f"{start} --virtual-devices 2", 1)
 
 

@@ -31,12 +31,12 @@ class Limits:
 
     def elapsed(self, seconds: float) -> float:
         """The part of it that steps and epochs do not tell."""
-        spent = seconds / (60 * self._config.max_minutes) if self._config.max_minutes else 0.0
+        spent = self._spent(seconds)
         if not self._config.clear_loss:
             return spent
         late = 1 - (1 - spent) / LAST
         begun = self._state.clear_at
-        settled = (self._state.step - begun) / max(1.0, SETTLES * begun) if begun is not None else 0.0
+        settled = (self._state.step - begun) / _settling(begun) if begun is not None else 0.0
         return max(0.0, late, settled)
 
     def shown(self, seconds: float) -> float:
@@ -45,9 +45,12 @@ class Limits:
             return min(1.0, self.progress(seconds))
         begun = self._state.clear_at
         if begun is None:  # what it may take at most
-            spent = seconds / (60 * self._config.max_minutes) if self._config.max_minutes else 0.0
-            return min(1.0, max(self._state.step / self._config.max_steps, spent))
-        return min(1.0, self._state.step / (begun + max(1.0, SETTLES * begun)))
+            return min(1.0, max(self._state.step / self._config.max_steps, self._spent(seconds)))
+        return min(1.0, self._state.step / (begun + _settling(begun)))
+
+    def _spent(self, seconds: float) -> float:
+        """The share of the time that the run may take; 0 where that has no limit."""
+        return seconds / (60 * self._config.max_minutes) if self._config.max_minutes else 0.0
 
     def note_validation(self, mel_loss: float) -> str:
         """Takes down that a run is clear; says so once, and not when it is over in any case."""
@@ -75,3 +78,8 @@ class Limits:
             number = self._state.validations_since_best
             return f"{number} validations were no better; raise --early-stop, or 0 for no limit"
         return ""
+
+
+def _settling(begun: int) -> float:
+    """Steps in which the learning rate falls."""
+    return max(1.0, SETTLES * begun)

@@ -52,6 +52,7 @@ def test_a_user_without_a_home_is_told_and_served(monkeypatch, capsys):
     monkeypatch.setattr(Path, "home", no_home)
     keep_compiled()
     assert FLAGS not in os.environ and "set XDG_CACHE_HOME" in capsys.readouterr().err
+    assert "nobody thought of" in str(StageError("train", 0, ["a"], ValueError("something nobody thought of")))
 
 
 def test_a_cache_folder_that_cannot_be_written_is_said(monkeypatch, tmp_path, capsys):

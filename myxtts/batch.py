@@ -6,6 +6,7 @@ model device. A layout tells where in them everything lies. Whole numbers travel
 host memory even where everything else is on a card, and would copy it back and forth.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
@@ -84,15 +85,10 @@ def join_rows(*parts: tf.Tensor) -> tf.Tensor:
 
 
 def _cut(rows: tf.Tensor, *shapes: tuple) -> list[tf.Tensor]:
-    """Parts of rows [B, N], one behind the other, each in a shape [B, ...]."""
-    parts, first = [], 0
-    for shape in shapes:
-        size = 1
-        for axis in shape:
-            size *= axis
-        parts.append(tf.reshape(rows[:, first : first + size], [_size(rows, 0), *shape]))
-        first += size
-    return parts
+    """Rows [B, N] in parts, one behind the other, each in a shape [B, ...] of which one size may be a tensor."""
+    parts = tf.split(rows, [math.prod(shape) for shape in shapes], 1)
+    known = [[-1 if tf.is_tensor(size) else size for size in shape] for shape in shapes]
+    return [tf.reshape(part, [_size(rows, 0), *shape]) for part, shape in zip(parts, known, strict=True)]
 
 
 class SpeechLayout(NamedTuple):

@@ -5,10 +5,9 @@ Out: stacked mel frames [B, M', n_mels * frames_per_step], zero past each length
 """
 
 import tensorflow as tf
-from keras import layers
 
 from myxtts.config.config import ModelConfig
-from myxtts.models.layers import Block, ConvBlock, LayerNorm, SentenceAttention, Tint, positions
+from myxtts.models.layers import Block, ConvBlock, Dense, LayerNorm, SentenceAttention, Tint, positions
 
 
 class Decoder(Block):
@@ -23,7 +22,7 @@ class Decoder(Block):
             SentenceAttention(config.width, config.heads) for _ in range(config.decoder_blocks // self.every)
         ]
         self.norm = LayerNorm()
-        self.out = layers.Dense(n_mels * config.frames_per_step)
+        self.out = Dense(n_mels * config.frames_per_step)
 
     def call(self, states, mask, voice):
         states = states + positions(tf.shape(states)[1], self.width, states.dtype)

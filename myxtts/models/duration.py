@@ -5,10 +5,9 @@ Out: natural logarithm of the duration in decoder steps, [B, T].
 """
 
 import tensorflow as tf
-from keras import layers
 
 from myxtts.config.config import ModelConfig
-from myxtts.models.layers import Block, ConvBlock
+from myxtts.models.layers import Block, ConvBlock, Dense
 
 
 class DurationPredictor(Block):
@@ -17,7 +16,7 @@ class DurationPredictor(Block):
     def __init__(self, config: ModelConfig, **kwargs):
         super().__init__(**kwargs)
         self.convs = [ConvBlock(config.width, 3) for _ in range(config.duration_blocks)]
-        self.out = layers.Dense(1)
+        self.out = Dense(1)
 
     def call(self, states, mask):
         states = tf.stop_gradient(states)

@@ -40,6 +40,11 @@ def sizes(tensor: tf.Tensor) -> list[int | tf.Tensor]:
     return [found[axis] if size is None else size for axis, size in enumerate(tensor.shape)]
 
 
+def row_count(tensor: tf.Tensor) -> int | tf.Tensor:
+    """The first dimension, as a number where it is known while tracing."""
+    return tensor.shape[0] or tf.shape(tensor)[0]
+
+
 def length_mask(lengths: tf.Tensor, size: int | tf.Tensor) -> tf.Tensor:
     """Ones up to each length: float32 [B, size, 1]."""
     return tf.sequence_mask(lengths, size, tf.float32)[:, :, None]
@@ -54,14 +59,12 @@ def positions(length: int | tf.Tensor, width: int, dtype: tf.DType = tf.float32)
 
 def stack_frames(mel: tf.Tensor, frames_per_step: int) -> tf.Tensor:
     """[B, M, n_mels] -> [B, M / frames_per_step, n_mels * frames_per_step]."""
-    shape = tf.shape(mel)
-    return tf.reshape(mel, [shape[0], shape[1] // frames_per_step, mel.shape[-1] * frames_per_step])
+    return tf.reshape(mel, [row_count(mel), -1, mel.shape[-1] * frames_per_step])
 
 
 def unstack_frames(stacked: tf.Tensor, frames_per_step: int) -> tf.Tensor:
     """The inverse of `stack_frames`."""
-    shape = tf.shape(stacked)
-    return tf.reshape(stacked, [shape[0], shape[1] * frames_per_step, stacked.shape[-1] // frames_per_step])
+    return tf.reshape(stacked, [row_count(stacked), -1, stacked.shape[-1] // frames_per_step])
 
 
 class Block(layers.Layer):
@@ -115,6 +118,26 @@ def gelu(x: tf.Tensor):
     """The exact GELU (Hendrycks & Gimpel 2016), whose gradient takes up what was computed on the way forward."""
     below = 0.5 * (1.0 + tf.math.erf(x * 0.5**0.5))
     return x * below, lambda upstream: upstream * (below + x * tf.exp(-0.5 * x * x) * (2.0 * math.pi) ** -0.5)
+
+
+class Dense(layers.Layer):
+    """A linear map of x [B, width] or [B, L, width] at each position.
+
+    Keras' own asks every tensor for its shape at run time: a fifth of the operations of a training step's graph.
+    """
+
+    def __init__(self, width: int, kernel_initializer: str = "glorot_uniform", **kwargs):
+        super().__init__(**kwargs)
+        self.width, self._initializer = width, keras.initializers.get(kernel_initializer)
+
+    def build(self, shape):
+        self.kernel = self.add_weight(shape=(shape[-1], self.width), initializer=self._initializer, name="kernel")
+        self.bias = self.add_weight(shape=(self.width,), initializer="zeros", name="bias")
+
+    def call(self, x):
+        kernel, bias = tf.convert_to_tensor(self.kernel), tf.convert_to_tensor(self.bias)
+        mapped = tf.nn.bias_add(tf.matmul(tf.reshape(x, [-1, x.shape[-1]]), kernel), bias)
+        return mapped if len(x.shape) == 2 else tf.reshape(mapped, [row_count(x), -1, self.width])
 
 
 class DepthwiseConv(layers.Layer):
@@ -171,8 +194,8 @@ class ConvBlock(Block):
         super().__init__(**kwargs)
         self.depthwise = DepthwiseConv(kernel)
         self.norm = LayerNorm()
-        self.widen = layers.Dense(3 * width)
-        self.narrow = layers.Dense(width, kernel_initializer="zeros")  # the block starts as the identity
+        self.widen = Dense(3 * width)
+        self.narrow = Dense(width, kernel_initializer="zeros")  # the block starts as the identity
 
     def call(self, x, mask):
         return x + self.narrow(gelu(self.widen(self.norm(self.depthwise(x * mask)))))
@@ -185,13 +208,13 @@ class Attention(Block):
         super().__init__(**kwargs)
         self.width, self.heads = width, heads
         self.norm = LayerNorm()
-        self.query = layers.Dense(width)
-        self.key_value = layers.Dense(2 * width)
-        self.out = layers.Dense(width, kernel_initializer="zeros")
+        self.query = Dense(width)
+        self.key_value = Dense(2 * width)
+        self.out = Dense(width, kernel_initializer="zeros")
 
     def _split(self, x):
-        shape = tf.shape(x)
-        return tf.transpose(tf.reshape(x, [shape[0], shape[1], self.heads, -1]), [0, 2, 1, 3])  # [B, heads, L, d]
+        heads = tf.reshape(x, [row_count(x), -1, self.heads, self.width // self.heads])
+        return tf.transpose(heads, [0, 2, 1, 3])  # [B, heads, L, d]
 
     def call(self, x, source, source_mask):
         key, value = tf.split(self.key_value(source), 2, axis=-1)
@@ -201,7 +224,7 @@ class Attention(Block):
         scores += (1.0 - tf.cast(source_mask[:, None, None, :, 0], tf.float32)) * -1e9
         shares = tf.cast(tf.nn.softmax(scores), value.dtype)
         mixed = tf.transpose(tf.matmul(shares, self._split(value)), [0, 2, 1, 3])
-        return x + self.out(tf.reshape(mixed, tf.shape(x)))
+        return x + self.out(tf.reshape(mixed, [row_count(x), -1, self.width]))
 
 
 class SentenceAttention(Block):
@@ -222,7 +245,7 @@ class Tint(Block):
 
     def __init__(self, width: int, **kwargs):
         super().__init__(**kwargs)
-        self.out = layers.Dense(width)
+        self.out = Dense(width)
 
     def call(self, x, voice):
         return x + self.out(tf.reduce_mean(voice, axis=1, keepdims=True))

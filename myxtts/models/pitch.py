@@ -8,10 +8,9 @@ import math
 from typing import NamedTuple
 
 import tensorflow as tf
-from keras import layers
 
 from myxtts.config.config import ModelConfig
-from myxtts.models.layers import Block, ConvBlock, LayerNorm
+from myxtts.models.layers import Block, ConvBlock, Dense, LayerNorm, row_count
 
 MIDDLE = 180.0  # Hz, between the usual voices of men and women
 
@@ -27,8 +26,7 @@ def hear_melody(pitch: tf.Tensor, path: tf.Tensor, frames_per_step: int) -> Melo
     """The melody of tokens from the pitch [B, M] of frames and the path [B, T, M / frames_per_step] through them."""
     voiced = tf.cast(pitch > 0, tf.float32)
     octaves = voiced * tf.math.log(tf.maximum(pitch, 1.0) / MIDDLE) / math.log(2.0)
-    rows, steps = tf.shape(path)[0], tf.shape(path)[2]
-    sums = tf.reshape(tf.stack([octaves, voiced], -1), [rows, steps, frames_per_step, 2])
+    sums = tf.reshape(tf.stack([octaves, voiced], -1), [row_count(path), -1, frames_per_step, 2])
     of_tokens = tf.matmul(path, tf.reduce_sum(sums, 2))  # [B, T, 2]
     frames = tf.reduce_sum(path, -1) * frames_per_step
     heights = of_tokens[..., 0] / tf.maximum(of_tokens[..., 1], 1.0)
@@ -42,7 +40,7 @@ class PitchPredictor(Block):
         super().__init__(**kwargs)
         self.convs = [ConvBlock(config.width, 5) for _ in range(config.duration_blocks)]
         self.norm = LayerNorm()
-        self.out = layers.Dense(2)
+        self.out = Dense(2)
 
     def call(self, states, mask):
         """Heights [B, T] and what the sigmoid makes voicing of [B, T]."""
@@ -58,7 +56,7 @@ class PitchEmbedding(Block):
 
     def __init__(self, config: ModelConfig, **kwargs):
         super().__init__(**kwargs)
-        self.out = layers.Dense(config.width)
+        self.out = Dense(config.width)
 
     def call(self, states, mask, melody):
         heard = tf.stack([melody.heights * melody.voicing, melody.voicing], -1)

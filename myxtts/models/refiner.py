@@ -7,10 +7,9 @@ Out: the velocity at which noise becomes the missing grain, of the mel's shape; 
 import math
 
 import tensorflow as tf
-from keras import layers
 
 from myxtts.config.config import ModelConfig
-from myxtts.models.layers import Block, ConvBlock, LayerNorm
+from myxtts.models.layers import Block, ConvBlock, Dense, LayerNorm, gelu
 
 GRAIN = 0.35  # about how far a decoder's mel is from the recorded one: brings what is drawn to unit size
 
@@ -24,11 +23,11 @@ class Refiner(Block):
     def __init__(self, config: ModelConfig, n_mels: int, **kwargs):
         super().__init__(autocast=False, **kwargs)  # moments and what is drawn stay float32
         self.width = width = config.refiner_width
-        self.enter = layers.Dense(width)
-        self.moment = [layers.Dense(width, activation="gelu"), layers.Dense(width)]
+        self.enter = Dense(width)
+        self.moment = [Dense(width), Dense(width)]
         self.convs = [ConvBlock(width, 7) for _ in range(config.refiner_blocks)]
         self.norm = LayerNorm()
-        self.out = layers.Dense(n_mels * config.frames_per_step, kernel_initializer="zeros")
+        self.out = Dense(n_mels * config.frames_per_step, kernel_initializer="zeros")
 
     def call(self, grain, moments, mel, states, mask):
         """The velocity at `moments` [B] in [0, 1], where `grain` is partly drawn."""
@@ -36,8 +35,8 @@ class Refiner(Block):
         rates = tf.exp(-math.log(1e3) * tf.range(0, self.width, 2, dtype=tf.float32) / self.width)
         angles = 100.0 * tf.cast(moments, tf.float32)[:, None] * rates
         moment = tf.cast(tf.concat([tf.sin(angles), tf.cos(angles)], -1), states.dtype)[:, None]
-        for layer in self.moment:
-            moment = layer(moment)
+        widen, narrow = self.moment
+        moment = narrow(gelu(widen(moment)))
         x = self.enter(tf.concat([tf.cast(grain, states.dtype), known], -1)) * mask
         for conv in self.convs:
             x = conv(x + moment, mask)

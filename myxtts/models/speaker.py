@@ -13,7 +13,7 @@ import tensorflow as tf
 from keras import layers
 
 from myxtts.config.config import ModelConfig
-from myxtts.models.layers import Attention, ConvBlock, LayerNorm, length_mask
+from myxtts.models.layers import Attention, ConvBlock, Dense, LayerNorm, length_mask
 
 
 class SpeakerEncoder(layers.Layer):
@@ -22,8 +22,8 @@ class SpeakerEncoder(layers.Layer):
     def __init__(self, config: ModelConfig, **kwargs):
         super().__init__(**kwargs)
         self.tokens, self.width = config.speaker_tokens, config.width
-        self.enter = layers.Dense(config.width)
-        self.colour = layers.Dense(config.width)
+        self.enter = Dense(config.width)
+        self.colour = Dense(config.width)
         self.convs = [ConvBlock(config.width, 5) for _ in range(config.speaker_blocks)]
         self.readers = [Attention(config.width, config.heads) for _ in range(config.speaker_blocks + 1)]
         self.mixers = [ConvBlock(config.width, 1) for _ in range(config.speaker_blocks + 1)]

@@ -25,7 +25,7 @@ from myxtts.audio.mel import (
 )
 from myxtts.audio.pitch import HIGHEST, LOWEST, OCTAVES, STATES
 from myxtts.config.config import AudioConfig, VocoderConfig
-from myxtts.models.layers import Block, ConvBlock, LayerNorm, layers_for
+from myxtts.models.layers import Block, ConvBlock, Dense, LayerNorm, layers_for
 
 LOUDEST = 6.0  # most that a filter may amplify, natural logarithm
 CORRECTIONS, MOST = 3, 8.0  # of the spectrum towards the mel, and the largest factor of all of them
@@ -46,7 +46,7 @@ class PitchReader(Block):
         self.enter = layers.Conv1D(config.pitch_width, 3, padding="same")
         self.blocks = [ConvBlock(config.pitch_width, 7) for _ in range(config.pitch_blocks)]
         self.norm = LayerNorm()
-        self.out = layers.Dense(STATES)
+        self.out = Dense(STATES)
 
     def call(self, mel):
         """Scores [B, frames, STATES], before the softmax."""
@@ -95,7 +95,7 @@ class Vocoder(keras.Model):
             self.enter = layers.Conv1D(config.width, 7, padding="same")
             self.blocks = [ConvBlock(config.width, 7) for _ in range(config.blocks)]
             self.norm = LayerNorm()
-            self.filters = layers.Dense(3 * self.bins)
+            self.filters = Dense(3 * self.bins)
 
     def create_variables(self) -> None:
         """Makes every weight on the current device by one tiny pass through the layers alone."""

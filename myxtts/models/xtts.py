@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import keras
 import tensorflow as tf
-from keras import layers
 
 from myxtts.audio.pitch import BYTE_PITCHES
 from myxtts.batch import Batch
@@ -17,7 +16,7 @@ from myxtts.config.config import ModelConfig
 from myxtts.models.alignment import AlignmentGuide, monotonic_search
 from myxtts.models.decoder import Decoder
 from myxtts.models.duration import DurationPredictor
-from myxtts.models.layers import layers_for, length_mask, named_weights, stack_frames, unstack_frames
+from myxtts.models.layers import Dense, layers_for, length_mask, named_weights, stack_frames, unstack_frames
 from myxtts.models.pitch import Melody, PitchEmbedding, PitchPredictor, hear_melody
 from myxtts.models.refiner import GRAIN, Refiner
 from myxtts.models.speaker import SpeakerEncoder
@@ -67,7 +66,7 @@ class XTTS(keras.Model):
         with layers_for(card, precision):
             self.speaker = SpeakerEncoder(config)
             self.text = TextEncoder(config, symbols)
-            self.prior = layers.Dense(n_mels * config.frames_per_step)
+            self.prior = Dense(n_mels * config.frames_per_step)
             self.duration = DurationPredictor(config)
             self.pitch = PitchPredictor(config)
             self.melody = PitchEmbedding(config)

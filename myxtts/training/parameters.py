@@ -12,45 +12,52 @@ import numpy as np
 import tensorflow as tf
 
 # Floats. A slice that begins and ends at a multiple of 64 bytes is no copy to TensorFlow but a view, and XLA takes
-# views that begin at a multiple of 128 bytes as arguments; so slices cost a card nothing, but for those of weights
-# whose size is no multiple of 16, which are small.
+# views that begin at a multiple of 128 bytes as arguments; so slices cost a card nothing, but for those of parameters
+# whose size is no multiple of this, which are small and lie behind the others.
 ALIGNMENT = 64
 
 
 class FlatParameters:
-    """Where each parameter lies in the vector; zeros fill the room between them."""
+    """Where each parameter lies in the vector; zeros fill it up at its end."""
 
     def __init__(self, named: Mapping[str, keras.Variable]):
         self.names = list(named)
         self._variables = list(named.values())
         self.shapes = [tuple(variable.shape) for variable in self._variables]
         self._sizes = [math.prod(shape) for shape in self.shapes]
-        self._rooms = [-(-size // ALIGNMENT) * ALIGNMENT for size in self._sizes]
-        self._starts = np.cumsum([0, *self._rooms]).tolist()
+        places = range(len(self._sizes))
+        self._viewed = [place for place in places if self._sizes[place] % ALIGNMENT == 0]
+        self._copied = [place for place in places if self._sizes[place] % ALIGNMENT]
+        self._starts = [0] * len(self._sizes)
+        end = 0
+        for place in (*self._viewed, *self._copied):
+            self._starts[place] = end
+            end += self._sizes[place]
+        self._filling = -end % ALIGNMENT
+        self._end = end + self._filling
 
     @property
     def count(self) -> int:
-        """Parameters, without what lies between them."""
+        """Parameters, without what fills the vector up."""
         return sum(self._sizes)
 
     def flatten(self, tensors: Iterable[tf.Tensor]) -> tf.Tensor:
         """One tensor for each parameter as one vector."""
-        parts, one_dimension = [], tf.constant([-1])  # one for all: a run traces a few hundred of these
-        for tensor, size, room in zip(tensors, self._sizes, self._rooms, strict=True):
-            parts.append(tf.reshape(tensor, one_dimension))
-            if room > size:
-                parts.append(tf.zeros([room - size]))
-        return tf.concat(parts, 0)
+        one_dimension = tf.constant([-1])  # one for all: a run traces a hundred of these
+        flat = [tensor if len(tensor.shape) == 1 else tf.reshape(tensor, one_dimension) for tensor in tensors]
+        ordered = [flat[place] for place in (*self._viewed, *self._copied)]
+        return tf.concat([*ordered, tf.zeros([self._filling])], 0)
 
     def slices(self, flat: tf.Tensor) -> list[tf.Tensor]:
         """The parameters that a vector holds, each in its shape."""
         # Rows of 256 bytes: TensorFlow's split then hands out views, all of them by one operation.
-        views = tf.split(tf.reshape(flat, [-1, ALIGNMENT]), [room // ALIGNMENT for room in self._rooms])
-        found = []
-        for view, shape, size, room in zip(views, self.shapes, self._sizes, self._rooms, strict=True):
-            whole = view if size == room else tf.slice(tf.reshape(view, [room]), [0], [size])
-            found.append(tf.reshape(whole, shape))
-        return found
+        rows = [self._sizes[place] // ALIGNMENT for place in self._viewed]
+        *views, rest = tf.split(tf.reshape(flat, [-1, ALIGNMENT]), [*rows, self._end // ALIGNMENT - sum(rows)])
+        sizes = [self._sizes[place] for place in self._copied]
+        copies = tf.split(tf.reshape(rest, [-1]), [*sizes, self._filling])[:-1]
+        parts = dict(zip((*self._viewed, *self._copied), (*views, *copies), strict=True))
+        shaped = (parts[place] for place in range(len(self.shapes)))
+        return [p if p.shape == shape else tf.reshape(p, shape) for p, shape in zip(shaped, self.shapes, strict=True)]
 
     def compact(self, flat: np.ndarray) -> np.ndarray:
         """The parameters alone, one behind the other, as checkpoints hold them."""
@@ -58,13 +65,13 @@ class FlatParameters:
 
     def cut(self, flat: np.ndarray) -> list[np.ndarray]:
         """The parameters that a vector on the host holds, each in its shape."""
-        places = zip(self.shapes, self._sizes, self._starts, strict=False)
+        places = zip(self.shapes, self._sizes, self._starts, strict=True)
         return [flat[start : start + size].reshape(shape) for shape, size, start in places]
 
     def spread_out(self, parts: Iterable[np.ndarray]) -> np.ndarray:
         """A vector on the host from one array for each parameter."""
-        flat = np.zeros(self._starts[-1], np.float32)
-        for part, size, start in zip(parts, self._sizes, self._starts, strict=False):
+        flat = np.zeros(self._end, np.float32)
+        for part, size, start in zip(parts, self._sizes, self._starts, strict=True):
             flat[start : start + size] = np.ravel(part)
         return flat
 

@@ -65,7 +65,7 @@ def test_the_schedule_follows_the_nearest_limit():
 
 
 def test_slices_of_the_vector_are_the_parameters_and_no_copies():
-    shapes = {"a": (3, 5), "b": (ALIGNMENT, 2), "c": (), "d": (7,)}
+    shapes = {"a": (3, 5), "b": (ALIGNMENT, 2), "c": (), "d": (7,), "e": (ALIGNMENT,)}
     random = np.random.default_rng(0)
     named = {name: keras.Variable(random.normal(size=shape).astype(np.float32)) for name, shape in shapes.items()}
     parameters = FlatParameters(named)
@@ -73,12 +73,13 @@ def test_slices_of_the_vector_are_the_parameters_and_no_copies():
     for part, variable in zip(parameters.slices(flat), named.values(), strict=True):
         np.testing.assert_array_equal(part, variable.numpy())
     compact = parameters.compact(flat.numpy())
-    assert compact.size == parameters.count == 15 + 2 * ALIGNMENT + 1 + 7
-    again = np.split(compact, np.cumsum([15, 2 * ALIGNMENT, 1]))
+    assert compact.size == parameters.count == 15 + 3 * ALIGNMENT + 1 + 7
+    again = np.split(compact, np.cumsum([15, 2 * ALIGNMENT, 1, 7]))
     np.testing.assert_array_equal(parameters.spread_out(again), flat)
-    whole = parameters.slices(flat)[1]  # fills its room: a view of the vector's own memory
     begin = np.asarray(memoryview(flat)).__array_interface__["data"][0]
-    assert np.asarray(memoryview(whole)).__array_interface__["data"][0] == begin + 4 * ALIGNMENT
+    for name, start in {"b": 0, "e": 2 * ALIGNMENT}.items():  # fill whole rows: views of the vector's own memory
+        view = parameters.slices(flat)[list(shapes).index(name)]
+        assert np.asarray(memoryview(view)).__array_interface__["data"][0] == begin + 4 * start
     parameters.release()
     assert all(variable._value is None for variable in named.values())
     parameters.give_back(2 * flat)

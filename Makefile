@@ -33,7 +33,7 @@ demo: install
 
 test: install
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
-	$(BIN)/pytest -n 2 --dist loadfile --durations=8
+	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder --durations=8
 
 test-slow: install
 	$(BIN)/pytest -m slow --durations=8

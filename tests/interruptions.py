@@ -30,11 +30,14 @@ def ended_by(number: int, command: list[str]) -> Iterator[Iterator[int]]:
 
 def interrupt_again_and_again(
     corpus: Path, config: Path, home: Path, times: int, steps: int, seed: int, sample_every: int
-) -> None:
+) -> list[signal.Signals]:
     """Ends a run `times` times by SIGTERM or kill -9, resumes it each time, and compares the weights after `steps`.
 
     No run comes near a limit of its own: it could be over before the signal comes, and the limit leads the learning
     rate. The last one, and the one beside, are stopped once the checkpoint to compare has been handed over.
+
+    Returns:
+        The signals that ended it.
 
     Raises:
         AssertionError: a checkpoint cannot be read, a run cannot go on, or the weights differ.
@@ -70,3 +73,4 @@ def interrupt_again_and_again(
     for name in one.arrays:
         np.testing.assert_array_equal(one.arrays[name], other.arrays[name], err_msg=name)
     print(f"{len(kinds)} interruptions, {kinds.count(signal.SIGKILL)} of them kill -9: equal weights")
+    return kinds

@@ -11,7 +11,7 @@ from myxtts.training.checkpoint import read_checkpoint
 SMALL = """
 vocoder: {width: 16, blocks: 1, pitch_width: 16, pitch_blocks: 1, critic_width: 4, slice_frames: 16}
 data: {batch_size: 4, buckets: 1, val_clips: 4, stall_timeout: 1800}
-training: {target: vocoder, log_every: 2, val_every: 4, save_every: 4, critics_after: 6, max_steps: 8, sample_every: 8}
+training: {target: vocoder, log_every: 2, val_every: 4, save_every: 4, critics_after: 4, max_steps: 8, sample_every: 8}
 """
 
 
@@ -37,8 +37,8 @@ def lines_of(run, kind: str) -> list[dict]:
 
 def test_the_command_trains_and_calls_the_critics_when_told(run):
     judging = {line["step"]: line["losses"].get("judging") for line in lines_of(run, "train")}
-    assert judging[2] is judging[4] is judging[6] is None
-    assert judging[8] > 0
+    assert judging[2] is judging[4] is None
+    assert judging[6] > 0
     assert [line["step"] for line in lines_of(run, "validation")] == [4, 8]
     assert [path.parent.name for path in (run / "samples").glob("*/1.wav")] == ["step-00000008"]
 

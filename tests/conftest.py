@@ -108,6 +108,14 @@ def tiny_yaml(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def unvalidated_yaml(tiny_yaml: Path) -> Path:
+    """The same without held-out clips, whose losses are another function to trace."""
+    path = tiny_yaml.with_name("unvalidated.yaml")
+    path.write_text(TINY.replace("val_clips: 4", "val_clips: 0"), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="session")
 def two_shapes_yaml(tiny_yaml: Path) -> Path:
     """The same with batches of two shapes, which takes twice as long to compile."""
     path = tiny_yaml.with_name("two_shapes.yaml")

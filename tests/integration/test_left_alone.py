@@ -202,7 +202,7 @@ def test_a_stop_while_waiting_for_data_saves_what_was_done(make_trainer, monkeyp
     assert read_checkpoint(Path(trainer.config.training.checkpoint_dir) / "latest").state.step == trainer.state.step > 0
 
 
-def test_interrupted_runs_end_with_the_weights_of_an_undisturbed_one(tiny_yaml, corpus, tmp_path):
-    """One `kill -9` here; `make test-slow` has thirty of it and SIGTERM."""
-    kinds = interrupt_again_and_again(corpus, tiny_yaml, tmp_path, times=1, steps=24, seed=5, sample_every=0)
+def test_interrupted_runs_end_with_the_weights_of_an_undisturbed_one(unvalidated_yaml, corpus, tmp_path):
+    """One `kill -9` here; `make test-slow` has thirty of it and SIGTERM, with validation and samples."""
+    kinds = interrupt_again_and_again(corpus, unvalidated_yaml, tmp_path, 1, steps=24, seed=5, sample_every=0)
     assert kinds == [signal.SIGKILL]

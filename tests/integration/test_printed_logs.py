@@ -42,8 +42,8 @@ def compare_two_runs(tmp_path: Path, *model: str | Path) -> None:
         assert abs(printed[measure] - written[measure]) <= max(0.06, 0.01 * written[measure])
 
 
-def test_logs_of_a_hundred_steps_are_compared_and_scaled(tmp_path, tiny_yaml):
-    compare_two_runs(tmp_path, "--config", tiny_yaml)
+def test_logs_of_a_hundred_steps_are_compared_and_scaled(tmp_path, unvalidated_yaml):
+    compare_two_runs(tmp_path, "--config", unvalidated_yaml)
 
 
 @pytest.mark.slow

@@ -136,8 +136,8 @@ def _is_complete(run: Path, steps: int) -> bool:
 
 def ship(checkpoint: Path, target: Path) -> None:
     """Puts a small copy of a checkpoint into the package."""
-    from myxtts.training.checkpoint import read_checkpoint, write_checkpoint
-    from myxtts.training.packaged import shrink
+    from myxtts.checkpoint.folder import read_checkpoint, write_checkpoint
+    from myxtts.checkpoint.packaged import shrink
 
     part = target.with_name(f".{target.name}")
     shutil.rmtree(part, ignore_errors=True)

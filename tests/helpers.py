@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,5 +48,10 @@ def open_page(browser: "WebDriver", page: Path) -> None:
     )
 
 
+def flat(arrays: Mapping[str, np.ndarray], part: str = "parameters") -> np.ndarray:
+    """All arrays of one part of a checkpoint, one behind the other."""
+    return np.concatenate([array.ravel() for name, array in arrays.items() if name.startswith(f"{part}/")])
+
+
 def weights_of(trainer: "XTTSTrainer") -> np.ndarray:
-    return trainer.step.arrays()["weights"]
+    return flat(trainer.step.arrays())

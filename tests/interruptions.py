@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from myxtts.training.checkpoint import find_checkpoint, read_checkpoint
+from myxtts.checkpoint.folder import find_checkpoint, read_checkpoint
 from tests.helpers import PATIENCE
 
 SAVE_EVERY = 3

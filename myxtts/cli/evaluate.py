@@ -90,10 +90,10 @@ def _copy(options: argparse.Namespace, folder: Path) -> list[Any]:
     if not recordings:
         raise UsageError(f"{options.copy} holds no recording of {SHORTEST_SECONDS} s or more")
     import_tensorflow()
+    from myxtts.checkpoint.packaged import find_vocoder, read_vocoder
     from myxtts.devices import plan_devices
     from myxtts.inference.evaluation import YARDSTICKS, evaluate_copies
     from myxtts.models.voicebox import WaveMaker
-    from myxtts.training.packaged import find_vocoder, read_vocoder
 
     path, told = find_vocoder(options.vocoder, AudioConfig())
     if options.vocoder is None and path is None:

@@ -41,7 +41,7 @@ def run(options: argparse.Namespace) -> int:
 
 def load_synthesizer(options: argparse.Namespace, compiled: bool = False) -> "tuple[Synthesizer, Manner]":
     """The speech model with its vocoder, compiled from the first sentence on or later, and the manner to speak in."""
-    from myxtts.training.checkpoint import find_checkpoint
+    from myxtts.checkpoint.folder import find_checkpoint
 
     checkpoint = find_checkpoint(Path(options.checkpoint))
     from myxtts.devices import import_tensorflow

@@ -17,6 +17,7 @@ from typing import Any
 from rich.console import Console
 
 from myxtts.cards import find_cards
+from myxtts.checkpoint.folder import find_checkpoint, list_checkpoints, refuse_if_in_use
 from myxtts.cli.devices import configured_lines, model_lines, pipeline_lines
 from myxtts.cli.display import poor_setting_lines, report_lines, training_display
 from myxtts.cli.prepare import prepare_and_report
@@ -29,7 +30,6 @@ from myxtts.diagnostics.gpu_monitor import GpuMonitor
 from myxtts.diagnostics.startup import building_seconds, collect_facts, find_poor_settings
 from myxtts.errors import RunError, UsageError
 from myxtts.scoring.scores import require_measures
-from myxtts.training.checkpoint import find_checkpoint, list_checkpoints, refuse_if_in_use
 
 AUTO_STEPS = 24  # that `--auto` measures
 

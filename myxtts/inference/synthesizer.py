@@ -14,14 +14,14 @@ import tensorflow as tf
 
 from myxtts.audio.mel import LOG_DEVIATION, LOG_MEAN, reference_mel
 from myxtts.audio.wav import limit_peak, read_wave, trim_silence
+from myxtts.checkpoint.folder import find_checkpoint, read_checkpoint
+from myxtts.checkpoint.packaged import find_vocoder, read_vocoder
+from myxtts.checkpoint.weights import load_average
 from myxtts.devices import plan_devices
 from myxtts.errors import UsageError
 from myxtts.models.voicebox import AS_IT_IS, Manner, Voicebox, WaveMaker
 from myxtts.models.xtts import XTTS
 from myxtts.text.abbreviations import ends_with_abbreviation
-from myxtts.training.checkpoint import find_checkpoint, read_checkpoint
-from myxtts.training.packaged import find_vocoder, read_vocoder
-from myxtts.training.step import load_average
 
 SENTENCE_GAP_SECONDS, FADE_SECONDS = 0.25, 0.01
 SHORTEST_REFERENCE_SECONDS, LONGEST_REFERENCE_SECONDS = 0.5, 30

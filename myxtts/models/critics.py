@@ -79,10 +79,10 @@ class Critics(Block):
         super().__init__(**kwargs)
         width = config.critic_width
         self.periods = [PeriodCritic(period, width) for period in PERIODS]
-        self.spectra = [SpectrumCritic(window, width) for window in WINDOWS]
+        self.resolutions = [SpectrumCritic(window, width) for window in WINDOWS]
 
     def call(self, waves):
-        return [critic(waves) for critic in (*self.periods, *self.spectra)]
+        return [critic(waves) for critic in (*self.periods, *self.resolutions)]
 
 
 class JudgedVocoder(keras.Model):
@@ -92,17 +92,17 @@ class JudgedVocoder(keras.Model):
         super().__init__(autocast=False, **kwargs)
         self.config, self.audio = config, audio
         self.vocoder = Vocoder(config, audio, card)
-        self.critics = Critics(config)
+        self.discriminators = Critics(config)
 
     def create_variables(self) -> None:
         """Makes every weight on the current device by one tiny pass."""
         self.vocoder.create_variables()
-        self.critics(tf.zeros([1, max(WINDOWS)]))
+        self.discriminators(tf.zeros([1, max(WINDOWS)]))
         self.built = True
 
     def named_weights(self) -> dict[str, tf.Variable]:
         """Every trainable weight by the way to it (`vocoder/blocks/0/depthwise/kernel`), in Keras' own order."""
-        return named_weights(self, ("vocoder", "critics"))
+        return named_weights(self, ("vocoder", "discriminators"))
 
     def remembered(self) -> dict[str, tf.Variable]:
         """Nothing besides the weights belongs to it."""

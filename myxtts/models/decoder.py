@@ -7,7 +7,7 @@ Out: stacked mel frames [B, M', n_mels * frames_per_step], zero past each length
 import tensorflow as tf
 
 from myxtts.config.config import ModelConfig
-from myxtts.models.layers import Block, ConvBlock, Dense, LayerNorm, SentenceAttention, Tint, positions
+from myxtts.models.layers import Block, ConvBlock, Dense, LayerNorm, SentenceAttention, SpeakerConditioning, positions
 
 
 class Decoder(Block):
@@ -16,7 +16,7 @@ class Decoder(Block):
     def __init__(self, config: ModelConfig, n_mels: int, **kwargs):
         super().__init__(**kwargs)
         self.width, self.every = config.width, config.decoder_attention_every
-        self.tint = Tint(config.width)
+        self.conditioning = SpeakerConditioning(config.width)
         self.convs = [ConvBlock(config.width, 9) for _ in range(config.decoder_blocks)]
         self.attentions = [
             SentenceAttention(config.width, config.heads) for _ in range(config.decoder_blocks // self.every)
@@ -26,7 +26,7 @@ class Decoder(Block):
 
     def call(self, states, mask, voice):
         states = states + positions(tf.shape(states)[1], self.width, states.dtype)
-        states = self.tint(states, voice) * mask
+        states = self.conditioning(states, voice) * mask
         for index, conv in enumerate(self.convs):
             states = conv(states, mask)
             if index % self.every == self.every // 2 and index // self.every < len(self.attentions):

@@ -5,7 +5,7 @@ Out: the same shape; a position under a zero of the mask never changes one under
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 
@@ -240,7 +240,7 @@ class SentenceAttention(Block):
         return self.attention(x, source, tf.concat([tf.ones_like(voice[..., :1]), mask], axis=1))
 
 
-class Tint(Block):
+class SpeakerConditioning(Block):
     """Every position of x knows the voice, whether or not it attends to the voice tokens [B, K, width]."""
 
     def __init__(self, width: int, **kwargs):
@@ -253,7 +253,16 @@ class Tint(Block):
 
 def named_weights(model: keras.Model, parts: Sequence[str]) -> dict[str, tf.Variable]:
     """Every trainable weight of a model's parts by the way to it, in Keras' own order."""
-    names = {id(v): name for part in parts for name, v in _walk(part, getattr(model, part))}
+    return _in_order(model, ((part, getattr(model, part)) for part in parts))
+
+
+def weights_under(name: str, model: keras.Model) -> dict[str, tf.Variable]:
+    """The same for a model that is itself the part of another."""
+    return _in_order(model, [(name, model)])
+
+
+def _in_order(model: keras.Model, parts: Iterable[tuple[str, keras.Layer]]) -> dict[str, tf.Variable]:
+    names = {id(v): name for part, layer in parts for name, v in _walk(part, layer)}
     return {names[id(v)]: v for v in model.trainable_variables}
 
 

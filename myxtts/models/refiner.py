@@ -24,7 +24,7 @@ class Refiner(Block):
         super().__init__(autocast=False, **kwargs)  # moments and what is drawn stay float32
         self.width = width = config.refiner_width
         self.enter = Dense(width)
-        self.moment = [Dense(width), Dense(width)]
+        self.timestep = [Dense(width), Dense(width)]
         self.convs = [ConvBlock(width, 7) for _ in range(config.refiner_blocks)]
         self.norm = LayerNorm()
         self.out = Dense(n_mels * config.frames_per_step, kernel_initializer="zeros")
@@ -35,7 +35,7 @@ class Refiner(Block):
         rates = tf.exp(-math.log(1e3) * tf.range(0, self.width, 2, dtype=tf.float32) / self.width)
         angles = 100.0 * tf.cast(moments, tf.float32)[:, None] * rates
         moment = tf.cast(tf.concat([tf.sin(angles), tf.cos(angles)], -1), states.dtype)[:, None]
-        widen, narrow = self.moment
+        widen, narrow = self.timestep
         moment = narrow(gelu(widen(moment)))
         x = self.enter(tf.concat([tf.cast(grain, states.dtype), known], -1)) * mask
         for conv in self.convs:

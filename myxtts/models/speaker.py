@@ -23,7 +23,7 @@ class SpeakerEncoder(layers.Layer):
         super().__init__(**kwargs)
         self.tokens, self.width = config.speaker_tokens, config.width
         self.enter = Dense(config.width)
-        self.colour = Dense(config.width)
+        self.stats = Dense(config.width)
         self.convs = [ConvBlock(config.width, 5) for _ in range(config.speaker_blocks)]
         self.readers = [Attention(config.width, config.heads) for _ in range(config.speaker_blocks + 1)]
         self.mixers = [ConvBlock(config.width, 1) for _ in range(config.speaker_blocks + 1)]
@@ -39,13 +39,13 @@ class SpeakerEncoder(layers.Layer):
 
     def call(self, frames, lengths):
         mask = length_mask(lengths, tf.shape(frames)[1])
-        colour = self.colour(_average_and_spread(frames, mask))
+        stats = self.stats(_average_and_spread(frames, mask))
         frames = self.enter(frames)
         mask = tf.cast(mask, frames.dtype)
         for conv in self.convs:
             frames = conv(frames, mask)
         frames = self.frame_norm(frames) * mask
-        latent = self.queries[None] + colour[:, None]
+        latent = self.queries[None] + stats[:, None]
         everything = tf.ones_like(latent[..., :1])
         for read, norm, mix in zip(self.readers, self.norms, self.mixers, strict=True):
             # The queries read the frames and each other, as in the Perceiver.

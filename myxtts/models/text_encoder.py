@@ -8,7 +8,15 @@ import tensorflow as tf
 from keras import layers
 
 from myxtts.config.config import ModelConfig
-from myxtts.models.layers import Block, ConvBlock, LayerNorm, SentenceAttention, Tint, length_mask, positions
+from myxtts.models.layers import (
+    Block,
+    ConvBlock,
+    LayerNorm,
+    SentenceAttention,
+    SpeakerConditioning,
+    length_mask,
+    positions,
+)
 
 
 class TextEncoder(Block):
@@ -18,7 +26,7 @@ class TextEncoder(Block):
         super().__init__(**kwargs)
         self.width = config.width
         self.embed = layers.Embedding(symbols, config.width)
-        self.tint = Tint(config.width)
+        self.conditioning = SpeakerConditioning(config.width)
         self.convs = [ConvBlock(config.width, 5) for _ in range(config.text_blocks)]
         self.attentions = [SentenceAttention(config.width, config.heads) for _ in range(config.text_blocks)]
         self.norm = LayerNorm()
@@ -28,7 +36,7 @@ class TextEncoder(Block):
         states = self.embed(tokens)
         mask = tf.cast(mask, states.dtype)
         states = states * self.width**0.5 + positions(tf.shape(tokens)[1], self.width, states.dtype)
-        states = self.tint(states, voice)
+        states = self.conditioning(states, voice)
         for conv, attend in zip(self.convs, self.attentions, strict=True):
             states = attend(conv(states, mask), mask, voice)
         return self.norm(states) * mask, mask

@@ -25,7 +25,7 @@ from myxtts.audio.mel import (
 )
 from myxtts.audio.pitch import HIGHEST, LOWEST, OCTAVES, STATES
 from myxtts.config.config import AudioConfig, VocoderConfig
-from myxtts.models.layers import Block, ConvBlock, Dense, LayerNorm, layers_for
+from myxtts.models.layers import Block, ConvBlock, Dense, LayerNorm, layers_for, weights_under
 
 LOUDEST = 6.0  # most that a filter may amplify, natural logarithm
 CORRECTIONS, MOST = 3, 8.0  # of the spectrum towards the mel, and the largest factor of all of them
@@ -103,6 +103,10 @@ class Vocoder(keras.Model):
         self.pitch(mel)
         self._shape(mel, tf.zeros([1, 2]) + LOWEST)
         self.built = True
+
+    def named_weights(self) -> dict[str, tf.Variable]:
+        """Every trainable weight by the way to it, as the model that it is trained in calls it."""
+        return weights_under("vocoder", self)
 
     def call(self, mel: tf.Tensor, noise: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """Waves and the scores of `PitchReader`; `noise` [B, (frames - 1) * hop_samples] is normal."""

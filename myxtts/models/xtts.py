@@ -22,7 +22,7 @@ from myxtts.models.refiner import GRAIN, Refiner
 from myxtts.models.speaker import SpeakerEncoder
 from myxtts.models.text_encoder import TextEncoder
 
-PARTS = ("speaker", "text", "prior", "duration", "pitch", "melody", "decoder", "refiner")  # what learns
+PARTS = ("speaker", "text", "prior", "duration", "pitch", "pitch_embedding", "decoder", "refiner")  # what learns
 LONGEST = math.log(128)  # decoder steps: what an untrained model says of a token is not believed
 TEMPERATURE = 0.667  # of the noise that a grain is drawn from; less than 1 avoids what is rarely right
 
@@ -69,7 +69,7 @@ class XTTS(keras.Model):
             self.prior = Dense(n_mels * config.frames_per_step)
             self.duration = DurationPredictor(config)
             self.pitch = PitchPredictor(config)
-            self.melody = PitchEmbedding(config)
+            self.pitch_embedding = PitchEmbedding(config)
             self.decoder = Decoder(config, n_mels)
             self.refiner = Refiner(config, n_mels) if config.refiner_blocks else None
         self.guide = AlignmentGuide(symbols, n_mels, config.frames_per_step, dtype="float32")
@@ -114,7 +114,7 @@ class XTTS(keras.Model):
         scores = (1.0 - guidance) * scores + guidance * self.guide(batch.tokens, target, mask)
         path = tf.stop_gradient(monotonic_search(scores, batch.text_lengths, lengths))  # no way back is built
         melody = hear_melody(tf.gather(BYTE_PITCHES, batch.pitch), path, step)
-        sung = self.melody(states, text_mask, melody)
+        sung = self.pitch_embedding(states, text_mask, melody)
         frames = tf.matmul(tf.cast(path, sung.dtype), sung, transpose_a=True)  # [B, M', width]
         mel = tf.cast(self.decoder(frames, mask, voice), tf.float32)
         heights, voicing = self.pitch(states, text_mask)
@@ -169,7 +169,7 @@ class XTTS(keras.Model):
         path = tf.cast((frame < ends[..., None]) & (frame >= (ends - durations)[..., None]), states.dtype)
         mask = length_mask(lengths, tf.shape(path)[-1])
         heights, voicing = self.pitch(states, text_mask)
-        sung = self.melody(states, text_mask, Melody(heights + octaves, tf.sigmoid(voicing)))
+        sung = self.pitch_embedding(states, text_mask, Melody(heights + octaves, tf.sigmoid(voicing)))
         frames = tf.matmul(path, sung, transpose_a=True)
         mel = tf.cast(self.decoder(frames, mask, voice), tf.float32)
         refiner = self.refiner

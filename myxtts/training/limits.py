@@ -4,8 +4,8 @@ In: the settings, the counters of the run, the seconds it took.
 Out: shares of the way to the end, which also lead the learning rate down.
 """
 
+from myxtts.checkpoint.state import RunState
 from myxtts.config.config import TrainingConfig
-from myxtts.training.state import RunState
 
 SETTLES = 0.25  # steps in which the rate falls, as a share of those before (Hu et al. 2024: a tenth and more is enough)
 LAST = 0.2  # share of the time that is left for it where the loss was never low enough

@@ -69,11 +69,14 @@ class VocoderObjective:
         loss = losses["spectrum"] + losses["mel"] + self._config.pitch_loss * losses["pitch"]
         if phase is not True:
             return Found({"loss": loss, **losses}, [Goal(loss, model.vocoder.trainable_variables)], waves)
-        made, recorded = (model.critics(inner(both, model.audio)) for both in (waves, batch.waves))
+        made, recorded = (model.discriminators(inner(both, model.audio)) for both in (waves, batch.waves))
         fooling, different, judging = adversarial_losses(made, recorded, share)
         losses |= {"fooling": fooling, "different": different, "judging": judging}
         pleasing = loss + self._config.fooling_loss * fooling + self._config.different_loss * different
-        goals = [Goal(pleasing, model.vocoder.trainable_variables), Goal(judging, model.critics.trainable_variables)]
+        goals = [
+            Goal(pleasing, model.vocoder.trainable_variables),
+            Goal(judging, model.discriminators.trainable_variables),
+        ]
         return Found({"loss": loss, **losses}, goals, waves)
 
 

@@ -37,6 +37,10 @@ class FlatParameters:
         self._end = end + self._filling
 
     @property
+    def named_shapes(self) -> dict[str, tuple[int, ...]]:
+        return dict(zip(self.names, self.shapes, strict=True))
+
+    @property
     def count(self) -> int:
         """Parameters, without what fills the vector up."""
         return sum(self._sizes)
@@ -59,9 +63,13 @@ class FlatParameters:
         shaped = (parts[place] for place in range(len(self.shapes)))
         return [p if p.shape == shape else tf.reshape(p, shape) for p, shape in zip(shaped, self.shapes, strict=True)]
 
-    def compact(self, flat: np.ndarray) -> np.ndarray:
-        """The parameters alone, one behind the other, as checkpoints hold them."""
-        return np.concatenate([part.ravel() for part in self.cut(flat)])
+    def named(self, flat: np.ndarray) -> dict[str, np.ndarray]:
+        """The parameters that a vector on the host holds, by name."""
+        return dict(zip(self.names, self.cut(flat), strict=True))
+
+    def join(self, named: Mapping[str, np.ndarray]) -> np.ndarray:
+        """A vector on the host from one array for each name."""
+        return self.spread_out(named[name] for name in self.names)
 
     def cut(self, flat: np.ndarray) -> list[np.ndarray]:
         """The parameters that a vector on the host holds, each in its shape."""

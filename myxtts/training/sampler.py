@@ -25,7 +25,7 @@ class Speaker:
 
     texts: list[str]
     languages: list[str]
-    load: Callable[[np.ndarray], None]  # takes averaged weights
+    load: Callable[[dict[str, np.ndarray]], None]  # takes averaged weights
     say: Callable[[int], np.ndarray]  # a sentence by its number: float32 [samples]
     recordings: list[np.ndarray]  # of the same sentences; what a vocoder copies
     speakers: list[str]
@@ -57,7 +57,7 @@ class Sampler:
         self._speaker = self._make_speaker()
         self._speaker.say(0)
 
-    def begin(self, step: int, read_average: Callable[[], np.ndarray]) -> None:
+    def begin(self, step: int, read_average: Callable[[], dict[str, np.ndarray]]) -> None:
         """Has the sentences spoken beside the loop, unless the ones before are still being spoken."""
         if self._speaking:
             self._aside.do(lambda: Notice(step, f"⚠️ no {self.WHAT}: the last one is still being spoken"))
@@ -65,13 +65,13 @@ class Sampler:
         self._speaking = True
         self._aside.do(functools.partial(self._speak_all, step, read_average()))
 
-    def _speak_all(self, step: int, average: np.ndarray) -> Sample | Examined | Notice:
+    def _speak_all(self, step: int, average: dict[str, np.ndarray]) -> Sample | Examined | Notice:
         try:
             return self.speak(step, average)
         finally:
             self._speaking = False
 
-    def speak(self, step: int, average: np.ndarray) -> Sample | Examined | Notice:
+    def speak(self, step: int, average: dict[str, np.ndarray]) -> Sample | Examined | Notice:
         """Speaks every sentence with these averaged weights."""
         speaker = self._speaker = self._speaker or self._make_speaker()
         speaker.load(average)

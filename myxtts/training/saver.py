@@ -9,9 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
+from myxtts.checkpoint.folder import Checkpoint, validation_loss, write_checkpoint
+from myxtts.checkpoint.weights import PARAMETERS, part_of
 from myxtts.errors import RunError
 from myxtts.training.aside import Aside
-from myxtts.training.checkpoint import Checkpoint, validation_loss, write_checkpoint
 from myxtts.training.metrics import Event, Notice
 
 TRIES = 3  # failures in a row that end the run
@@ -52,7 +53,7 @@ class Saver:
     def _write(self, checkpoint: Checkpoint) -> Notice | None:
         step, loss = checkpoint.state.step, checkpoint.state.loss
         best = not self._judged or (loss is not None and loss < self._best_loss)
-        if not np.isfinite(checkpoint.arrays["weights"]).all():
+        if not all(np.isfinite(array).all() for array in part_of(checkpoint.arrays, PARAMETERS).values()):
             self._failures += [
                 f"the weights are no longer numbers at step {step}; earlier checkpoints in {self.run} are kept: "
                 "resume from one with a lower --lr"

@@ -4,7 +4,6 @@ In: a packed batch on the model device.
 Out: the named losses as scalars on the device, not read back.
 """
 
-import math
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple, Protocol
@@ -14,6 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 from myxtts.batch import HEAD, Layout, PackedBatch, StepInput, read_sizes, sizes_of
+from myxtts.checkpoint.weights import AVERAGE, MOMENTS, PARAMETERS, fit, part_of, under
 from myxtts.config.config import TrainingConfig
 from myxtts.devices import guarded_copies
 from myxtts.errors import UsageError
@@ -127,24 +127,26 @@ class TrainStep:
 
     def named_weights(self, averaged: bool = False) -> dict[str, np.ndarray]:
         """A copy of every weight on the host by the way to it."""
-        flat = (self.average if averaged else self.weights).numpy()  # host sync
-        return dict(zip(self.parameters.names, self.parameters.cut(flat), strict=True))
+        return self.parameters.named((self.average if averaged else self.weights).numpy())  # host sync
 
     def give_back(self) -> None:
         """Gives the model its own variables again, with the weights as they are."""
         self.parameters.give_back(self.weights)
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """All state as arrays on the host, copied: later steps do not change them."""
-        flat = {name: self.parameters.compact(v.numpy()) for name, v in self._vectors().items()}  # host sync
-        return {**flat, **{name: v.numpy().copy() for name, v in self._scalars_and_buffers().items()}}
+        """All state by name, as arrays on the host, copied: later steps do not change them."""
+        found = {name: variable.numpy().copy() for name, variable in self._scalars_and_buffers().items()}
+        for part, vector in self._vectors().items():
+            found |= under(part, self.parameters.named(vector.numpy()))  # host sync
+        return found
 
-    def averaged_weights(self) -> np.ndarray:
+    def averaged_weights(self) -> dict[str, np.ndarray]:
         """The moving average on the host as a checkpoint holds it."""
-        return self.parameters.compact(self.average.numpy())  # host sync
+        return under(AVERAGE, self.named_weights(averaged=True))
 
     def _vectors(self) -> dict[str, tf.Variable]:
-        return {v.name.split(":")[0]: v for v in (self.weights, self.average, self.momentum, self.velocity)}
+        parts = (PARAMETERS, AVERAGE, *MOMENTS)
+        return dict(zip(parts, (self.weights, self.average, self.momentum, self.velocity), strict=True))
 
     def _scalars_and_buffers(self) -> dict[str, tf.Variable]:
         scale = {"scale": self.scale, "good": self._good} if self._scaled else {}
@@ -156,42 +158,53 @@ class TrainStep:
         Raises:
             UsageError: they are of another model, or of one that was made small.
         """
-        if "weights" not in arrays:
+        if not part_of(arrays, PARAMETERS):
             raise UsageError("this checkpoint only speaks, it cannot be resumed; type --init-from instead of --resume")
-        arrays = _with_present_names(arrays)
-        left_out = () if optimizer else ("momentum", "velocity", "step")
-        vectors = self._vectors()
-        for name, variable in {**vectors, **self._scalars_and_buffers()}.items():
-            if name in left_out:
-                continue
-            needed = (self.parameters.count,) if name in vectors else tuple(variable.shape)
-            if name not in arrays or arrays[name].shape != needed:
-                found = arrays[name].shape if name in arrays else "nothing"
-                raise UsageError(f"the checkpoint does not fit this model: {name} has {found}, needed {needed}")
-            value = arrays[name]
-            variable.assign(self.parameters.spread_out(self._split(value)) if name in vectors else value)
+        left_out = () if optimizer else (*MOMENTS, "step")
+        scalars = {name: v for name, v in self._scalars_and_buffers().items() if name not in left_out}
+        vectors = {part: v for part, v in self._vectors().items() if part not in left_out}
+        others = fit(arrays, {name: tuple(variable.shape) for name, variable in scalars.items()})
+        found = {part: fit(part_of(arrays, part), self.parameters.named_shapes) for part in vectors}
+        problems = [f"{part} {one.describe()}" for part, one in found.items() if not one.complete]
+        problems += [f"{name} is missing" for name in others.missing] + others.differing
+        if problems:
+            raise UsageError(f"the checkpoint does not fit this model: {problems[0]}")
+        for part, variable in vectors.items():
+            variable.assign(self.parameters.join(found[part].fitting))
+        for name, variable in scalars.items():
+            variable.assign(others.fitting[name])
         self.taken.assign(taken)
 
-    def begin_from(self, arrays: dict[str, np.ndarray], symbols: int) -> None:
-        """Starts with the averaged weights of a model that knew the first `symbols` symbols of this one."""
-        table = self.model.symbol_table
-        variables, shapes = list(self.model.named_weights().values()), list(self.parameters.shapes)
-        place = next((number for number, variable in enumerate(variables) if variable is table), None)
-        if place is not None:
-            shapes[place] = (symbols, shapes[place][1])
-        parts = cut_average(arrays, shapes)
-        if place is not None:
-            fresh = self.parameters.cut(self.weights.numpy())[place]
-            parts[place] = np.concatenate([parts[place], fresh[symbols:]])
-        if place is None or symbols == self.parameters.shapes[place][0]:
-            for name, variable in self.model.remembered().items():
-                variable.assign(arrays[name])
-        self.weights.assign(self.parameters.spread_out(parts))
-        self.average.assign(self.weights)
+    def begin_from(self, arrays: dict[str, np.ndarray]) -> str:
+        """Starts with the averaged weights of another model, as far as they fit; the rest stays as it is.
 
-    def _split(self, compact: np.ndarray) -> list[np.ndarray]:
-        sizes = [math.prod(shape) for shape in self.parameters.shapes]
-        return np.split(compact, np.cumsum(sizes)[:-1])
+        A table with fewer symbols than this one's gives its rows to the first of them.
+
+        Returns:
+            What did not fit, in words; empty where all did.
+
+        Raises:
+            UsageError: nothing fits.
+        """
+        average, shapes = part_of(arrays, AVERAGE), self.parameters.named_shapes
+        fresh, table = self.named_weights(), self._symbol_table
+        if table in average and average[table].shape[1:] == shapes[table][1:]:
+            average[table] = np.concatenate([average[table], fresh[table][len(average[table]) :]])
+        found = fit(average, shapes)
+        if not found.fitting:
+            raise UsageError(f"none of the checkpoint's weights fits this model: {found.describe()}")
+        for name, variable in self.model.remembered().items():
+            if name in arrays and arrays[name].shape == tuple(variable.shape):
+                variable.assign(arrays[name])
+        self.weights.assign(self.parameters.join(fresh | found.fitting))
+        self.average.assign(self.weights)
+        return found.describe()
+
+    @property
+    def _symbol_table(self) -> str:
+        """The name of the weight with a row for each symbol; empty where the model reads none."""
+        table = self.model.symbol_table
+        return next((name for name, variable in self.model.named_weights().items() if variable is table), "")
 
     def _apply(self, gradient: tf.Tensor, loss: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         """Moves the weights unless something is not finite; what it returns is that of `advance`."""
@@ -363,40 +376,19 @@ class EvaluateStep:
         return found.losses, found.output
 
 
-def load_vocoder(vocoder: Any, arrays: dict[str, np.ndarray]) -> None:
-    """Gives a vocoder its averaged weights out of a checkpoint, where its critics' follow them."""
-    size = sum(math.prod(v.shape) for v in vocoder.trainable_variables)
-    load_average(vocoder, {"average": arrays.get("average", np.zeros(0))[:size]})
-
-
-def load_average(model: Any, arrays: dict[str, np.ndarray]) -> None:
-    """Gives a model the averaged weights of a checkpoint, for speaking."""
-    parts = cut_average(arrays, [tuple(v.shape) for v in model.trainable_variables])
-    for variable, part in zip(model.trainable_variables, parts, strict=True):
-        variable.assign(part)
-
-
-def cut_average(arrays: dict[str, np.ndarray], shapes: Sequence[tuple[int, ...]]) -> list[np.ndarray]:
-    """The averaged weights of a checkpoint, in these shapes."""
-    sizes = [math.prod(shape) for shape in shapes]
-    flat = arrays.get("average", np.zeros(0)).astype(np.float32)
-    if flat.size != sum(sizes):
-        raise UsageError(
-            f"the checkpoint is of another size: it holds {flat.size:,} weights, its configuration needs {sum(sizes):,}"
-        )
-    parts = np.split(flat, np.cumsum(sizes)[:-1])
-    return [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
-
-
-def _with_present_names(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Arrays whose moments have the names of Keras' optimizer, which checkpoints once had, under those of today."""
-    if "optimizer/2" not in arrays:
-        return arrays
-    return {**arrays, "momentum": arrays["optimizer/2"], "velocity": arrays["optimizer/3"]}
-
-
 def _variable(value: tf.Tensor, name: str) -> tf.Variable:
     return tf.Variable(value, trainable=False, name=name)
+
+
+EARLIER_NAMES = {
+    "melody": "pitch_embedding", "critics": "discriminators", "spectra": "resolutions", "tint": "conditioning",
+    "colour": "stats", "moment": "timestep",
+}  # fmt: skip
+
+
+def _renamed(pattern: str) -> str:
+    """A pattern by the names of today; runs keep what they were told before."""
+    return "/".join(EARLIER_NAMES.get(part, part) for part in pattern.split("/"))
 
 
 def _choose_learning(names: Sequence[str], patterns: str) -> list[bool]:
@@ -406,7 +398,7 @@ def _choose_learning(names: Sequence[str], patterns: str) -> list[bool]:
         UsageError: a pattern matches nothing.
     """
     frozen: set[str] = set()
-    for pattern in (part.strip() for part in patterns.split(",") if part.strip()):
+    for pattern in (_renamed(part.strip()) for part in patterns.split(",") if part.strip()):
         matched = {name for name in names if fnmatchcase(name, pattern) or fnmatchcase(name, f"{pattern}/*")}
         if not matched:
             parts = ", ".join(dict.fromkeys(name.split("/")[0] for name in names))

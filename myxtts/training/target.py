@@ -7,7 +7,7 @@ Out: a `Target`.
 import functools
 import itertools
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol
@@ -17,6 +17,8 @@ import tensorflow as tf
 
 from myxtts.audio.mel import log_mel, reference_mel
 from myxtts.batch import PackedBatch, StepInput
+from myxtts.checkpoint.packaged import find_vocoder, read_vocoder
+from myxtts.checkpoint.weights import load_average
 from myxtts.config.config import XTTSConfig
 from myxtts.config.load import differences
 from myxtts.data.dataset import HostDataset
@@ -31,10 +33,8 @@ from myxtts.pipeline.feed import join
 from myxtts.pipeline.stage import naming_stage
 from myxtts.training.flat_start import FlatStart
 from myxtts.training.metrics import Pictures
-from myxtts.training.packaged import find_vocoder, read_vocoder
 from myxtts.training.sampler import Speaker
 from myxtts.training.sets import sample_places
-from myxtts.training.step import load_average, load_vocoder
 
 # The sections of the configuration that decide the shapes of each target's weights, and what in them does not.
 SHAPED_BY = {"speech": ("model", "audio"), "vocoder": ("vocoder", "audio")}
@@ -139,7 +139,7 @@ class SpeechTarget:
 
         texts, languages = [clip.text for clip in clips], [clip.language for clip in clips]
         recordings, speakers = _recordings(dataset, places), [clip.speaker for clip in clips]
-        return Speaker(texts, languages, _loader(load_average, model, device, turn), say, recordings, speakers)
+        return Speaker(texts, languages, _loader(model, device, turn), say, recordings, speakers)
 
 
 class VocoderTarget:
@@ -183,7 +183,7 @@ class VocoderTarget:
         maker = WaveMaker(model, audio, device, turn)
         clips = [dataset.pack[int(dataset.clips[place])] for place in places]
         texts, languages = [clip.text for clip in clips], [clip.language for clip in clips]
-        load = _loader(load_vocoder, model, device, turn)
+        load = _loader(model, device, turn, besides=("discriminators",))
         speakers = [clip.speaker for clip in clips]
         return Speaker(texts, languages, load, lambda n: maker.wave(mels[n]), recordings, speakers, copies=True)
 
@@ -192,12 +192,14 @@ def _recordings(dataset: HostDataset, places: list[int]) -> list[np.ndarray]:
     return [dataset.pack.wave(int(dataset.clips[place])).astype(np.float32) / 32768.0 for place in places]
 
 
-def _loader(give: Callable, model: Any, device: str, turn: AbstractContextManager) -> Callable[[np.ndarray], None]:
+def _loader(
+    model: Any, device: str, turn: AbstractContextManager, besides: Sequence[str] = ()
+) -> Callable[[dict[str, np.ndarray]], None]:
     """What gives a model on a device new averaged weights, when it is its turn."""
 
-    def load(average: np.ndarray) -> None:
+    def load(average: dict[str, np.ndarray]) -> None:
         with turn, tf.device(device):
-            give(model, {"average": average})
+            load_average(model, average, besides)
 
     return load
 
@@ -208,15 +210,16 @@ def make_target(config: XTTSConfig, symbols: int, card: bool = False) -> Target:
     return VocoderTarget(config, card) if vocoder else SpeechTarget(config, symbols, card)
 
 
-def refuse_other_model(config: XTTSConfig, saved: XTTSConfig, path: Path | None) -> None:
-    """Refuses a checkpoint whose weights do not fit.
+def refuse_other_model(config: XTTSConfig, saved: XTTSConfig, path: Path | None, whole: bool) -> None:
+    """Refuses a checkpoint of another target, of another mel, or, where it is needed as a whole, of other shapes.
 
     Raises:
         UsageError: it says in what they differ.
     """
     if config.training.target != saved.training.target:
         raise UsageError(f"{path} is a {saved.training.target} model; add --target {saved.training.target}")
-    lines = [line for section in SHAPED_BY[config.training.target] for line in differences(config, saved, section)]
+    sections = SHAPED_BY[config.training.target] if whole else ("audio",)
+    lines = [line for section in sections for line in differences(config, saved, section)]
     lines = [line for line in lines if not line.startswith(SHAPELESS)]
     if lines:
         raise UsageError(f"{path} is another model: {'; '.join(lines)}")

@@ -17,6 +17,8 @@ import keras
 import tensorflow as tf
 
 from myxtts.batch import StepInput
+from myxtts.checkpoint.folder import Checkpoint, find_checkpoint, locked_run, read_checkpoint
+from myxtts.checkpoint.state import RunState
 from myxtts.config.config import XTTSConfig
 from myxtts.data.cache import learn_tokenizer, prepare, require_clips
 from myxtts.data.dataset import HostDataset
@@ -27,7 +29,6 @@ from myxtts.pipeline.feed import SLOTS, Feed, most_slots
 from myxtts.pipeline.stage import StageError, naming_stage, some
 from myxtts.training.aside import Aside
 from myxtts.training.bad_steps import BadSteps
-from myxtts.training.checkpoint import Checkpoint, find_checkpoint, locked_run, read_checkpoint
 from myxtts.training.limits import Limits
 from myxtts.training.logbook import Logbook
 from myxtts.training.memory import explaining_memory, make_room
@@ -39,7 +40,6 @@ from myxtts.training.sampler import Examiner, Sampler
 from myxtts.training.saver import Saver
 from myxtts.training.schedule import Schedule
 from myxtts.training.sets import EXAMINED, SAMPLES, collect_voices, go_without_validation, make_sets
-from myxtts.training.state import RunState
 from myxtts.training.step import EvaluateStep, TrainStep
 from myxtts.training.target import make_target, refuse_other_model
 from myxtts.training.validation import validate
@@ -76,7 +76,7 @@ class XTTSTrainer:
         start = resume_checkpoint or (Path(config.training.init_from) if config.training.init_from else None)
         saved = read_checkpoint(find_checkpoint(start)) if start else None
         if saved:
-            refuse_other_model(config, saved.config, start)
+            refuse_other_model(config, saved.config, start, whole=resume_checkpoint is not None)
         self.pack = self.val_pack = prepare(Path(config.data.train_data), config)
         if config.data.val_data:
             self.val_pack = prepare(Path(config.data.val_data), config)
@@ -114,8 +114,9 @@ class XTTSTrainer:
             self._go_on(saved, reset_optimizer)
         elif saved:
             self._refuse_deaf_symbols(len(saved.tokenizer.symbols))
-            self.step.begin_from(saved.arrays, len(saved.tokenizer.symbols))
-            self.state.knows_alignment = len(saved.tokenizer.symbols) == len(self.tokenizer.symbols)
+            if unfit := self.step.begin_from(saved.arrays):
+                self._notices.append(f"⚠️ not all of {start} fits this model, the rest begins anew: {unfit}")
+            self.state.knows_alignment = not unfit and len(saved.tokenizer.symbols) == len(self.tokenizer.symbols)
         self.step.schedule = Schedule(
             config.training,
             guided=not self.state.knows_alignment,

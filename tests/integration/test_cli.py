@@ -84,7 +84,7 @@ def test_missing_and_foreign_checkpoints(run_here, trained, tmp_path):
     subprocess.run(["cp", "-rL", trained / "latest", other], check=True)
     text = (other / "config.yaml").read_text().replace("width: 32", "width: 64")
     (other / "config.yaml").write_text(text)
-    fails(run_here("synthesize", "--checkpoint", other, "--text", "hi", "-o", out), 2, "another size")
+    fails(run_here("synthesize", "--checkpoint", other, "--text", "hi", "-o", out), 2, "speaker/queries [4, 32], needed [4, 64]")
     assert not out.exists()
 
 

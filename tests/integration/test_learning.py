@@ -12,13 +12,13 @@ import soundfile
 import tensorflow as tf
 
 from myxtts.batch import HEAD
+from myxtts.checkpoint.folder import find_checkpoint, read_checkpoint
 from myxtts.errors import RunError, UsageError
 from myxtts.inference.synthesizer import Synthesizer
 from myxtts.training import saver
-from myxtts.training.checkpoint import find_checkpoint, read_checkpoint
 from myxtts.training.metrics import Metrics, Notice, Sample, Summary, Validation
 from myxtts.training.trainer import XTTSTrainer
-from tests.helpers import weights_of
+from tests.helpers import flat, weights_of
 
 
 def poison(trainer: XTTSTrainer, bad: range, monkeypatch) -> None:
@@ -65,7 +65,7 @@ def test_too_many_poisoned_batches_end_the_run_with_their_clips(make_trainer, mo
     assert [entry["batch"] for entry in dump] == list(range(7, 13))
     assert dump[0]["clips"] == trainer.train_set.names(7)
     saved = read_checkpoint(run / "latest")
-    assert np.isfinite(saved.arrays["weights"]).all() and int(saved.arrays["step"]) == 7
+    assert np.isfinite(flat(saved.arrays)).all() and int(saved.arrays["step"]) == 7
     assert trainer.state.step == 15  # the next log line
     again = make_trainer(max_steps=40, max_bad_steps=6, resume_checkpoint=run / "latest")
     assert not again.bad_steps.too_many and again.bad_steps.skipped == 8
@@ -201,7 +201,7 @@ def test_a_report_can_be_asked_for(make_trainer):
 def test_fine_tuning_starts_from_the_averaged_weights_and_grows(make_trainer, trained):
     same = make_trainer("same", max_steps=2, init_from=str(trained))
     saved = read_checkpoint(trained / "best")
-    np.testing.assert_array_equal(weights_of(same), saved.arrays["average"])
+    np.testing.assert_array_equal(weights_of(same), flat(saved.arrays, "average"))
     assert same.tokenizer == saved.tokenizer and same.state.step == 0
     assert same.train().steps == 2
     grown = make_trainer("grown", max_steps=4, init_from=str(trained), language="de")
@@ -210,7 +210,7 @@ def test_fine_tuning_starts_from_the_averaged_weights_and_grows(make_trainer, tr
     assert len(grown.tokenizer.symbols) > known and grown.tokenizer.languages == ("en", "de")
     grown.train()
     read = read_checkpoint(Path(grown.config.training.checkpoint_dir) / "latest")
-    assert read.tokenizer == grown.tokenizer and np.isfinite(read.arrays["average"]).all()
+    assert read.tokenizer == grown.tokenizer and np.isfinite(flat(read.arrays, "average")).all()
 
 
 def test_one_run_learns_two_languages_and_voices_in_mixed_batches(corpus, make_trainer, tmp_path):

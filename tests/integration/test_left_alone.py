@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from myxtts.checkpoint.folder import locked_run, read_checkpoint
 from myxtts.errors import RunError, UsageError
 from myxtts.pipeline.feed import Feed
 from myxtts.training import saver
-from myxtts.training.checkpoint import locked_run, read_checkpoint
 from myxtts.training.metrics import Metrics, Notice
 from myxtts.training.trainer import XTTSTrainer
 from tests.helpers import PATIENCE, weights_of

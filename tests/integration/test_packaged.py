@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import soundfile
 
+from myxtts.checkpoint.folder import find_checkpoint, read_checkpoint, write_checkpoint
+from myxtts.checkpoint.packaged import shrink
 from myxtts.errors import UsageError
 from myxtts.inference.synthesizer import Synthesizer
-from myxtts.training.checkpoint import find_checkpoint, read_checkpoint, write_checkpoint
-from myxtts.training.packaged import shrink
 from myxtts.voice import VOCODER, VOICE
-from tests.helpers import weights_of
+from tests.helpers import flat, weights_of
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +25,7 @@ def test_a_small_copy_speaks_like_the_run_and_tells_nothing_of_the_machine(train
     mels = [one.mel(one.read("Good day.").sentences[0], one.voice()) for one in (whole, copy)]
     assert mels[0].shape == mels[1].shape
     assert np.abs(mels[0] - mels[1]).max() < 0.05
-    sizes = [(find_checkpoint(run) / "arrays.npz").stat().st_size for run in (trained, small)]
+    sizes = [sum(f.stat().st_size for f in find_checkpoint(run).glob("*.safetensors")) for run in (trained, small)]
     assert sizes[1] < 0.2 * sizes[0]
     assert str(trained.parent) not in "".join(
         path.read_text(encoding="utf-8") for path in small.iterdir() if path.suffix in (".yaml", ".json")
@@ -34,7 +34,7 @@ def test_a_small_copy_speaks_like_the_run_and_tells_nothing_of_the_machine(train
 
 def test_a_run_can_begin_with_a_small_copy(small, make_trainer):
     trainer = make_trainer(init_from=str(small), max_steps=1)
-    begun = read_checkpoint(small).arrays["average"].astype(np.float32)
+    begun = flat(read_checkpoint(small).arrays, "average").astype(np.float32)
     np.testing.assert_array_equal(weights_of(trainer), begun)
     assert trainer.state.knows_alignment
     with pytest.raises(UsageError, match="type --init-from instead of --resume"):

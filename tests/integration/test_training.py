@@ -15,6 +15,7 @@ import pytest
 import tensorflow as tf
 
 from myxtts.batch import PackedBatch
+from myxtts.checkpoint.folder import find_checkpoint, read_checkpoint
 from myxtts.cli.devices import pipeline_lines
 from myxtts.config.config import DataConfig
 from myxtts.config.load import build, read_yaml
@@ -26,7 +27,6 @@ from myxtts.models.xtts import XTTS
 from myxtts.pipeline.featurize import Featurizer
 from myxtts.pipeline.feed import Feed
 from myxtts.pipeline.stage import StageError
-from myxtts.training.checkpoint import find_checkpoint, read_checkpoint
 from myxtts.training.step import TrainStep
 from myxtts.training.trainer import XTTSTrainer
 from tests.helpers import PATIENCE, feeds_end

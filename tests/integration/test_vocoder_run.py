@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
+from myxtts.checkpoint.folder import read_checkpoint
 from myxtts.errors import UsageError
-from myxtts.training.checkpoint import read_checkpoint
 
 SMALL = """
 vocoder: {width: 16, blocks: 1, pitch_width: 16, pitch_blocks: 1, critic_width: 4, slice_frames: 16}

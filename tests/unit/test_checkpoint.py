@@ -5,10 +5,7 @@ import os
 import numpy as np
 import pytest
 
-from myxtts.config.load import build
-from myxtts.errors import RunError, UsageError
-from myxtts.text.tokenizer import Tokenizer
-from myxtts.training.checkpoint import (
+from myxtts.checkpoint.folder import (
     Checkpoint,
     find_checkpoint,
     list_checkpoints,
@@ -16,12 +13,21 @@ from myxtts.training.checkpoint import (
     read_checkpoint,
     write_checkpoint,
 )
-from myxtts.training.state import RunState
+from myxtts.checkpoint.state import RunState
+from myxtts.config.load import build
+from myxtts.errors import RunError, UsageError
+from myxtts.text.tokenizer import Tokenizer
 
 
 def make(step: int, loss: float | None = None) -> Checkpoint:
     tokenizer = Tokenizer.learn([["a", "ˈoʊ"]], "phonemes", ["en"])
-    arrays = {"weights": np.arange(5.0, dtype=np.float32) + step}
+    numbers = np.arange(5.0, dtype=np.float32) + step
+    arrays = {
+        "parameters/a/kernel": numbers,
+        "average/a/kernel": numbers / 2,
+        "guide/means": numbers[:2],
+        "step": np.array(3, np.int64),
+    }
     voices = {"file": np.ones((4, 80), np.float32)}
     return Checkpoint(build({"model.size": "small"}), tokenizer, arrays, voices, RunState(step=step, loss=loss))
 
@@ -30,9 +36,17 @@ def test_everything_comes_back(tmp_path):
     saved = make(7)
     read = read_checkpoint(write_checkpoint(tmp_path / "run", saved, keep=3, best=False))
     assert read.config == saved.config and read.tokenizer == saved.tokenizer
-    np.testing.assert_array_equal(read.arrays["weights"], saved.arrays["weights"])
+    assert read.arrays.keys() == saved.arrays.keys()
+    for name, array in saved.arrays.items():
+        np.testing.assert_array_equal(read.arrays[name], array)
+        assert read.arrays[name].dtype == array.dtype
     np.testing.assert_array_equal(read.voices["file"], saved.voices["file"])
     assert read.state.step == 7
+
+
+def test_whoever_may_read_the_settings_may_read_the_weights(tmp_path):
+    path = write_checkpoint(tmp_path / "run", make(7), keep=3, best=False)
+    assert len({file.stat().st_mode for file in path.iterdir()}) == 1
 
 
 def test_rotation_keeps_the_newest_and_the_best(tmp_path):
@@ -59,15 +73,25 @@ def test_missing_and_damaged_checkpoints_are_one_line(tmp_path):
     with pytest.raises(UsageError, match="holds no checkpoint"):
         find_checkpoint(tmp_path)
     path = write_checkpoint(tmp_path / "run", make(1), keep=1, best=True)
-    for part in ("arrays.npz", "symbols.json", "config.yaml"):
+    for part in ("model.safetensors", "training.safetensors", "symbols.json", "config.yaml"):
         damaged = write_checkpoint(tmp_path / part, make(1), keep=1, best=True)
         (damaged / part).write_bytes((damaged / part).read_bytes()[:40])
         with pytest.raises(UsageError) as error:
             read_checkpoint(damaged)
         assert "\n" not in str(error.value)
-    (path / "arrays.npz").unlink()
-    with pytest.raises(UsageError, match=r"lacks arrays\.npz"):
+    (path / "model.safetensors").unlink()
+    with pytest.raises(UsageError, match=r"lacks model\.safetensors"):
         read_checkpoint(path)
+
+
+def test_a_damaged_safetensors_file_of_the_right_size_is_one_line(tmp_path):
+    path = write_checkpoint(tmp_path / "run", make(1), keep=1, best=True)
+    content = bytearray((path / "model.safetensors").read_bytes())
+    content[:8] = b"\xff" * 8  # the length of its header
+    (path / "model.safetensors").write_bytes(content)
+    with pytest.raises(UsageError, match=r"is damaged: model\.safetensors") as error:
+        read_checkpoint(path)
+    assert "\n" not in str(error.value)
 
 
 def test_a_damaged_state_is_one_line_that_names_another_checkpoint(tmp_path):
@@ -103,7 +127,7 @@ def test_a_folder_that_cannot_be_written_is_a_clear_failure(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"arrays": {"average": np.array([1.0, np.nan], np.float32)}}, "weights that are not numbers"),
+        ({"arrays": {"average/a/kernel": np.array([1.0, np.nan], np.float32)}}, "a/kernel holds what is no number"),
         ({"voices": {}}, "names no speaker"),
         ({"voices": {"file": np.ones((4, 40), np.float32)}}, "80 bands"),
         ({"tokenizer": Tokenizer.learn([["a"]], "phonemes", [])}, "names no language"),

@@ -2,9 +2,9 @@
 
 import pytest
 
+from myxtts.checkpoint.state import RunState
 from myxtts.config.config import TrainingConfig
 from myxtts.training.limits import LAST, Limits
-from myxtts.training.state import RunState
 
 
 def limits(state: RunState, **settings) -> Limits:

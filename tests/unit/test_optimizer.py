@@ -72,10 +72,10 @@ def test_slices_of_the_vector_are_the_parameters_and_no_copies():
     flat = parameters.flatten([variable.value for variable in named.values()])
     for part, variable in zip(parameters.slices(flat), named.values(), strict=True):
         np.testing.assert_array_equal(part, variable.numpy())
-    compact = parameters.compact(flat.numpy())
-    assert compact.size == parameters.count == 15 + 3 * ALIGNMENT + 1 + 7
-    again = np.split(compact, np.cumsum([15, 2 * ALIGNMENT, 1, 7]))
-    np.testing.assert_array_equal(parameters.spread_out(again), flat)
+    assert parameters.count == 15 + 3 * ALIGNMENT + 1 + 7
+    by_name = parameters.named(flat.numpy())
+    assert {name: array.shape for name, array in by_name.items()} == parameters.named_shapes == shapes
+    np.testing.assert_array_equal(parameters.join(dict(reversed(by_name.items()))), flat)
     begin = np.asarray(memoryview(flat)).__array_interface__["data"][0]
     for name, start in {"b": 0, "e": 2 * ALIGNMENT}.items():  # fill whole rows: views of the vector's own memory
         view = parameters.slices(flat)[list(shapes).index(name)]
@@ -83,7 +83,7 @@ def test_slices_of_the_vector_are_the_parameters_and_no_copies():
     parameters.release()
     assert all(variable._value is None for variable in named.values())
     parameters.give_back(2 * flat)
-    np.testing.assert_array_equal(named["a"].numpy(), 2 * again[0].reshape(3, 5))
+    np.testing.assert_array_equal(named["a"].numpy(), 2 * by_name["a"])
 
 
 class Pending:

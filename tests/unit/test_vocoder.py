@@ -11,13 +11,15 @@ import tensorflow as tf
 from myxtts.audio.mel import LOG_DEVIATION, LOG_MEAN, correct_magnitudes, log_mel, mel_matrix
 from myxtts.audio.pitch import BYTE_PITCHES, HIGHEST, LOWEST, encode_pitch, track_pitch
 from myxtts.batch import PackedBatch, WaveBatch
+from myxtts.checkpoint.weights import load_average
 from myxtts.config.load import build, flatten
 from myxtts.data.cache import learn_tokenizer, prepare
 from myxtts.data.dataset import HostDataset
 from myxtts.models.critics import JudgedVocoder
 from myxtts.models.vocoder import log_envelope, pulses
 from myxtts.pipeline.featurize import WaveFeaturizer
-from myxtts.training.step import TrainStep, load_vocoder
+from myxtts.training.step import TrainStep
+from tests.helpers import flat
 
 CONFIG = build(
     {"vocoder.width": 16, "vocoder.blocks": 1, "vocoder.pitch_width": 16, "vocoder.pitch_blocks": 1,
@@ -169,10 +171,10 @@ class History:
 @pytest.fixture(scope="module")
 def history(packed) -> History:
     step = make_step(lr=2e-3, warmup_steps=0)
-    losses, weights = [], {0: step.arrays()["weights"]}
+    losses, weights = [], {0: flat(step.arrays())}
     for number in range(1, 61):
         losses.append(step(packed, number > 20))
-        weights[number] = step.arrays()["weights"]
+        weights[number] = flat(step.arrays())
     return History(step, losses, weights, step.traces)
 
 
@@ -207,7 +209,7 @@ def test_parts_of_a_batch_give_what_the_whole_gives(packed, history, monkeypatch
 def test_a_vocoder_is_read_out_of_what_was_trained_with_critics(batch, history):
     step, fresh = history.step, JudgedVocoder(CONFIG.vocoder, AUDIO)
     fresh.create_variables()
-    load_vocoder(fresh.vocoder, step.arrays())
+    load_average(fresh.vocoder, step.arrays(), besides=["discriminators"])
     with step.parameters.scope(step.parameters.slices(step.average)):
         ours = step.model.vocoder(batch.mel, batch.noise)[0]
     np.testing.assert_allclose(fresh.vocoder(batch.mel, batch.noise)[0], ours, atol=1e-5)

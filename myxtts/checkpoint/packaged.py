@@ -11,13 +11,13 @@ import numpy as np
 import tensorflow as tf
 
 from myxtts.audio.mel import GriffinLim
+from myxtts.checkpoint.folder import Checkpoint, find_checkpoint, read_checkpoint
+from myxtts.checkpoint.state import RunState
+from myxtts.checkpoint.weights import AVERAGE, load_average, only_resumes
 from myxtts.config.config import AudioConfig, TrainingConfig
 from myxtts.config.load import lines_of_difference, load
 from myxtts.errors import UsageError
 from myxtts.models.vocoder import Vocoder
-from myxtts.training.checkpoint import Checkpoint, find_checkpoint, read_checkpoint
-from myxtts.training.state import RunState
-from myxtts.training.step import load_vocoder
 from myxtts.voice import GRIFFIN_LIM, SHIPPED, VOCODER
 
 
@@ -59,14 +59,17 @@ def read_vocoder(path: Path | None, audio: AudioConfig, device: str) -> Vocoder 
     with tf.device(device):
         model = Vocoder(saved.config.vocoder, audio)
         model.create_variables()
-        load_vocoder(model, saved.arrays)
+        load_average(model, saved.arrays, besides=["discriminators"])
     return model
 
 
 def shrink(checkpoint: Checkpoint) -> Checkpoint:
     """What speaking and fine-tuning need of a checkpoint: no optimizer, nothing of the machine."""
-    arrays = {name: value for name, value in checkpoint.arrays.items() if name.startswith("guide/")}
-    arrays["average"] = checkpoint.arrays["average"].astype(np.float16)
+    arrays = {
+        name: array.astype(np.float16) if name.startswith(f"{AVERAGE}/") else array
+        for name, array in checkpoint.arrays.items()
+        if not only_resumes(name)
+    }
     data = replace(checkpoint.config.data, train_data="", val_data="", cache_dir="")
     training = TrainingConfig(target=checkpoint.config.training.target)
     config = replace(checkpoint.config, data=data, training=training)

@@ -1,8 +1,9 @@
-"""Everything a run needs to go on or to speak, in one folder without pickles.
+"""Everything a run needs to resume or to speak, in one folder without pickles.
 
-In: arrays, configuration, tokenizer, voices and counters.
-Out: `RUN/step-00000500/` with `arrays.npz`, `config.yaml`, `symbols.json`, `voices.npz`, `state.json`;
-     `RUN/latest` and `RUN/best` point to one of them.
+In: arrays by name, configuration, tokenizer, voices and counters.
+Out: `RUN/step-00000500/` with `model.safetensors` (the averaged weights and the model's buffers, all that speaking
+     needs), `training.safetensors` (weights, moments, counts), `config.yaml`, `symbols.json`, `voices.npz`,
+     `state.json`; `RUN/latest` and `RUN/best` point to one of them.
 """
 
 import dataclasses
@@ -11,22 +12,25 @@ import math
 import re
 import shutil
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from myxtts.checkpoint import earlier
+from myxtts.checkpoint.state import RunState
+from myxtts.checkpoint.weights import AVERAGE, only_resumes, part_of, read_arrays, under, write_arrays
 from myxtts.config.config import XTTSConfig
 from myxtts.config.load import load, save
 from myxtts.errors import RunError, UsageError
 from myxtts.files import lock, sync
 from myxtts.text.tokenizer import Tokenizer
-from myxtts.training.state import RunState
 from myxtts.voice import SHIPPED
 
-FORMAT = 2
+FORMAT, EARLIER = 3, 2  # both are read
+MODEL, TRAINING = "model.safetensors", "training.safetensors"
 OURS = re.compile(r"step-\d{8,}(-\d+)?")  # a step that was reached twice, by going back, has a number at its end
 LOCK = ".lock"
 
@@ -37,7 +41,7 @@ class Checkpoint:
 
     config: XTTSConfig
     tokenizer: Tokenizer
-    arrays: dict[str, np.ndarray]
+    arrays: dict[str, np.ndarray]  # `average/…`, `parameters/…`, `momentum/…`, `velocity/…`; buffers and counts
     voices: dict[str, np.ndarray]  # speaker -> reference mel [frames, n_mels]
     state: RunState
 
@@ -64,7 +68,8 @@ def write_checkpoint(run: Path, checkpoint: Checkpoint, keep: int, best: bool) -
         (partial / "symbols.json").write_text(symbols, encoding="utf-8")
         voices = {f"voice_{number}": mel for number, mel in enumerate(checkpoint.voices.values())}
         np.savez(partial / "voices.npz", allow_pickle=False, **voices)
-        np.savez(partial / "arrays.npz", allow_pickle=False, **checkpoint.arrays)
+        for file, arrays in _by_file(checkpoint.arrays).items():
+            write_arrays(partial / file, arrays)
         sizes = {file.name: file.stat().st_size for file in sorted(partial.iterdir())}
         state = {"format": FORMAT, "sizes": sizes, "speakers": list(checkpoint.voices)}
         state.update(checkpoint.state.to_document())
@@ -83,6 +88,23 @@ def write_checkpoint(run: Path, checkpoint: Checkpoint, keep: int, best: bool) -
         kept = f"{(run / 'latest').readlink()} is kept" if (run / "latest").is_symlink() else "there is none yet"
         raise RunError(f"cannot save a checkpoint in {run}: {error.strerror}; {kept}") from None
     return target
+
+
+def _by_file(arrays: dict[str, np.ndarray]) -> dict[str, dict[str, np.ndarray]]:
+    """What goes into which file; averaged weights stand there under the parameters' own names."""
+    resuming = {name: array for name, array in arrays.items() if only_resumes(name)}
+    buffers = {n: a for n, a in arrays.items() if n not in resuming and not n.startswith(f"{AVERAGE}/")}
+    files = {MODEL: part_of(arrays, AVERAGE) | under("buffers", buffers)}
+    return files | ({TRAINING: resuming} if resuming else {})
+
+
+def _read_by_file(path: Path, names: Iterable[str]) -> dict[str, np.ndarray]:
+    """The way back."""
+    model = read_arrays(path / MODEL)
+    buffers = part_of(model, "buffers")
+    average = {name: array for name, array in model.items() if not name.startswith("buffers/")}
+    resuming = read_arrays(path / TRAINING) if TRAINING in names else {}
+    return under(AVERAGE, average) | buffers | resuming
 
 
 def _free_name(run: Path, step: int) -> str:
@@ -206,8 +228,9 @@ def _read(path: Path) -> Checkpoint:
     document = json.loads((path / "state.json").read_text(encoding="utf-8"))
     if not isinstance(document, dict):
         raise ValueError("state.json holds no table of values")
-    if document.get("format") != FORMAT:
-        raise UsageError(f"{path} has checkpoint format {document.get('format')}; this version reads {FORMAT}")
+    form = document.get("format")
+    if form not in (FORMAT, EARLIER):
+        raise UsageError(f"{path} has checkpoint format {form}; this version reads {EARLIER} and {FORMAT}")
     try:
         state = RunState.from_document(document)
     except ValueError as error:
@@ -217,9 +240,15 @@ def _read(path: Path) -> Checkpoint:
             raise ValueError(f"{name} has {found} bytes, expected {size}")
     symbols = json.loads((path / "symbols.json").read_text(encoding="utf-8"))
     tokenizer = Tokenizer(tuple(symbols["symbols"]), symbols["front_end"], tuple(symbols["languages"]))
-    with np.load(path / "arrays.npz") as arrays, np.load(path / "voices.npz") as mels:
+    config = load(path / "config.yaml")
+    with np.load(path / "voices.npz") as mels:
         voices = {name: mels[f"voice_{number}"] for number, name in enumerate(document["speakers"])}
-        read = Checkpoint(load(path / "config.yaml"), tokenizer, dict(arrays), voices, state)
+    if form == EARLIER:
+        with np.load(path / "arrays.npz") as nameless:
+            arrays = earlier.named(dict(nameless), config, len(tokenizer.symbols))
+    else:
+        arrays = _read_by_file(path, document["sizes"])
+    read = Checkpoint(config, tokenizer, arrays, voices, state)
     _require_sound(read)
     return read
 
@@ -233,5 +262,6 @@ def _require_sound(checkpoint: Checkpoint) -> None:
     n_mels = checkpoint.config.audio.n_mels
     if any(mel.ndim != 2 or mel.shape[1] != n_mels for mel in checkpoint.voices.values()):
         raise ValueError(f"voices.npz holds mels that have not {n_mels} bands")
-    if not np.isfinite(checkpoint.arrays.get("average", 0.0)).all():
-        raise ValueError("arrays.npz holds weights that are not numbers")
+    broken = [name for name, array in part_of(checkpoint.arrays, AVERAGE).items() if not np.isfinite(array).all()]
+    if broken:
+        raise ValueError(f"{broken[0]} holds what is no number")

@@ -1,0 +1,1 @@
+"""What a run is in a folder: parameters by name, settings, counters."""

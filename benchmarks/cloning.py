@@ -40,7 +40,7 @@ def measure(clips: list[SpokenClip], recordings: list[Path]) -> list[float]:
     """How like the voice of some recordings each clip is."""
     found = score(clips, recordings, only=["similarity"])
     if found.missing:
-        sys.exit(f"likeness cannot be measured: {'; '.join(found.missing.values())}")
+        sys.exit(f"speaker similarity cannot be measured: {'; '.join(found.missing.values())}")
     return [float(row["similarity"]) for row in found.clips]
 
 
@@ -75,15 +75,15 @@ def main() -> int:
                 write_wave(clips[-1].wave, synthesizer.speak(synthesizer.read(text), tokens), synthesizer.sample_rate)
             clips += [SpokenClip(path) for path in paths[-MORE:]]
             owners += [(voice, "recorded")] * MORE
-        likeness = {voice: measure(clips, paths[REFERENCES:-MORE]) for voice, paths in recordings.items()}
+        similarity = {voice: measure(clips, paths[REFERENCES:-MORE]) for voice, paths in recordings.items()}
     right: dict[tuple[str, str], float] = {}
     for voice in recordings:
         told = []
         for kind in ("spoken", "recorded"):
             mine = [number for number, owner in enumerate(owners) if owner == (voice, kind)]
-            best = [max(recordings, key=lambda other: likeness[other][number]) for number in mine]
+            best = [max(recordings, key=lambda other: similarity[other][number]) for number in mine]
             right[voice, kind] = best.count(voice) / len(best)
-            own = statistics.mean(likeness[voice][number] for number in mine)
+            own = statistics.mean(similarity[voice][number] for number in mine)
             mistaken = sorted(set(best) - {voice})
             told.append(f"{kind} {own:.3f}, right {right[voice, kind]:.0%}" + (f" (or {mistaken})" if mistaken else ""))
         print(f"{'trained' if voice in heard else 'unheard'} {voice:16} {'; '.join(told)}")

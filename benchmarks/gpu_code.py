@@ -55,7 +55,7 @@ def export_run(name: str, values: dict, folder: Path, features: bool, rows: int)
     target = make_target(config, SYMBOLS, card=True)
     model, featurizer = target.make_model(), target.make_featurizer()
     model.create_variables()
-    buffers = [tf.convert_to_tensor(buffer.value) for buffer in model.remembered().values()]
+    buffers = [tf.convert_to_tensor(buffer.value) for buffer in model.buffers().values()]
     step = TrainStep(model, config.training, compiled=True)
     audio, vocoder = config.audio, config.training.target == "vocoder"
     if vocoder:

@@ -42,7 +42,7 @@ def main() -> int:
         from myxtts.inference.synthesizer import Synthesizer
         from myxtts.voice import VOICE
 
-        synthesizer = Synthesizer(VOICE, patience=0)
+        synthesizer = Synthesizer(VOICE, eager_calls=0)
         voice = synthesizer.voice()
         synthesizer.speak(synthesizer.read(SENTENCE), voice)
         rates = []

@@ -43,7 +43,7 @@ class Batch(NamedTuple):
     mel_lengths: tf.Tensor  # int32 [B], multiples of frames_per_step
     pitch: tf.Tensor  # int32 [B, M], bytes as `audio/pitch.py` makes them, 0 where voiceless and past mel_lengths
     noise: tf.Tensor  # float32 [B, M, n_mels], normal; M is 0 for a model that draws nothing
-    moments: tf.Tensor  # float32 [B] in [0, 1): how far the drawing has come that is trained
+    timesteps: tf.Tensor  # float32 [B] in [0, 1): how far the drawing has come that is trained
     reference: tf.Tensor  # float32 [B, R, n_mels], a slice of the speaker's speech
     reference_lengths: tf.Tensor  # int32 [B]
     weights: tf.Tensor  # float32 [B], 0 for a clip that only fills up the batch
@@ -92,7 +92,7 @@ def _cut(rows: tf.Tensor, *shapes: tuple) -> list[tf.Tensor]:
 
 
 class SpeechLayout(NamedTuple):
-    """Where everything lies in a packed batch of the speech model: mel, reference, noise and moments in its floats."""
+    """Where everything lies in a packed batch of the speech model: its floats are mel, reference, noise, timesteps."""
 
     n_mels: int
     reference_frames: int
@@ -110,15 +110,15 @@ class SpeechLayout(NamedTuple):
         frames, bands = self.frames(floats), self.n_mels
         drawn = frames if self.draws else 0
         shapes = ((frames, bands), (self.reference_frames, bands), (drawn, bands), ())
-        mel, reference, noise, moments = _cut(floats, *shapes)
+        mel, reference, noise, timesteps = _cut(floats, *shapes)
         whole = tf.cast(labels, tf.int32)
         tokens, pitch = _cut(whole[:, HEAD:], (self.tokens(floats, labels),), (frames,))
         text_lengths, mel_lengths, weights = read_sizes(labels)
-        return Batch(tokens, text_lengths, mel, mel_lengths, pitch, noise, moments, reference, whole[:, 2], weights)
+        return Batch(tokens, text_lengths, mel, mel_lengths, pitch, noise, timesteps, reference, whole[:, 2], weights)
 
     def pack(self, batch: Batch) -> "PackedBatch":
         """The way back, for batches that no pipeline made."""
-        floats = join_rows(batch.mel, batch.reference, batch.noise, batch.moments)
+        floats = join_rows(batch.mel, batch.reference, batch.noise, batch.timesteps)
         weights = tf.cast(batch.weights, tf.int32)
         head = tf.stack([batch.text_lengths, batch.mel_lengths, batch.reference_lengths, weights], 1)
         labels = tf.concat([head, batch.tokens, batch.pitch], 1)

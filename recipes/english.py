@@ -93,7 +93,7 @@ def example_sentences() -> list[str]:
 
 def make_corpora(folder: Path) -> None:
     """One for the speech model, and one for the vocoder in which the main voice has all pitches."""
-    from myxtts.demo.corpus import make_choir
+    from myxtts.demo.corpus import make_multispeaker_corpus
     from myxtts.demo.sentences import evaluation_sentences, make_sentences
 
     texts = iter(make_texts(HIBARI + OTHERS * len(VOICES)))
@@ -108,13 +108,13 @@ def make_corpora(folder: Path) -> None:
 
     if seen := set(evaluation_sentences()) & {text for part in parts.values() for text in part}:
         sys.exit(f"these are for evaluation and must not be trained on: {seen}; choose another SEED")
-    make_choir(folder / "speech", parts, SEED, progress=show)
+    make_multispeaker_corpus(folder / "speech", parts, SEED, progress=show)
     pick = random.Random(SEED)
     tempos = [2.0 ** pick.uniform(-0.5, 0.4) for _ in range(60)]
     pitches = {f"hibari@{tempo:.3f}": parts["hibari"][10 * n : 10 * n + 10] for n, tempo in enumerate(tempos)}
     natural = {"hibari": parts["hibari"][600:1200]}
     others = {voice: parts[voice][:120] for voice in VOICES if voice.startswith("flite")}
-    make_choir(folder / "waves", {**natural, **pitches, **others}, SEED, progress=show)
+    make_multispeaker_corpus(folder / "waves", {**natural, **pitches, **others}, SEED, progress=show)
     print(file=sys.stderr)
 
 
@@ -158,8 +158,8 @@ def main() -> None:
     make_corpora(folder)
     cache = ("--cache-dir", str(folder / "cache"), "--log-every", "100", "--sample-every", "0", "--batch-size", "8")
     steps = options.vocoder_steps
-    critics = ("--target", "vocoder", "--lr", "1.5e-3", "--critics-after", str(4 * steps // 5))
-    vocoder = train(folder / "waves", folder / "vocoder", steps, *cache, *critics)
+    adversarial = ("--target", "vocoder", "--lr", "1.5e-3", "--discriminators-after", str(4 * steps // 5))
+    vocoder = train(folder / "waves", folder / "vocoder", steps, *cache, *adversarial)
     speech = train(folder / "speech", folder / "run", options.speech_steps, *cache)
     from myxtts.voice import VOCODER, VOICE
 

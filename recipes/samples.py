@@ -24,7 +24,7 @@ from myxtts.demo.voices import Reader, choose_voice
 from myxtts.errors import UsageError
 from myxtts.inference.evaluation import YARDSTICKS
 from myxtts.inference.synthesizer import Synthesizer
-from myxtts.models.voicebox import Manner, WaveMaker
+from myxtts.models.engines import SynthesisOptions, VocoderEngine
 from myxtts.voice import VOICE
 
 SENTENCES = evaluation_sentences()[-9:]
@@ -42,9 +42,9 @@ class Samples:
 
     def __init__(self) -> None:
         self.synthesizer = Synthesizer(VOICE)
-        self.audio, self.vocoder = self.synthesizer.config.audio, self.synthesizer.maker
+        self.audio, self.vocoder = self.synthesizer.config.audio, self.synthesizer.vocoder_engine
         self.yardsticks = {
-            name: WaveMaker(way, self.audio, self.synthesizer.device) for name, way in YARDSTICKS.items()
+            name: VocoderEngine(way, self.audio, self.synthesizer.device) for name, way in YARDSTICKS.items()
         }
 
     def copies(self, recordings: list[Path]) -> str:
@@ -58,7 +58,7 @@ class Samples:
                     path.name,
                     [
                         self._figure(wave, "recording"),
-                        *(self._figure(maker.wave(mel), name) for name, maker in self.yardsticks.items()),
+                        *(self._figure(engine.wave(mel), name) for name, engine in self.yardsticks.items()),
                         self._figure(self.vocoder.wave(mel), "vocoder in the package", ours=True),
                     ],
                 )
@@ -76,11 +76,13 @@ class Samples:
     def manners(self) -> str:
         """One sentence in several ways."""
         script, voice = self.synthesizer.read(OWN[1]), self.synthesizer.voice()
-        ways = {"as it is": Manner(), "--speed 1.3": Manner(speed=1.3), "--speed 0.8": Manner(speed=0.8),
-                "--pitch 1.25": Manner(pitch=1.25), "--pitch 0.8": Manner(pitch=0.8)}  # fmt: skip
+        how = {
+            "as it is": {}, "--speed 1.3": {"speed": 1.3}, "--speed 0.8": {"speed": 0.8},
+            "--pitch 1.25": {"pitch": 1.25}, "--pitch 0.8": {"pitch": 0.8},
+        }  # fmt: skip
+        ways = {name: SynthesisOptions(**values) for name, values in how.items()}
         figures = [
-            self._figure(self.synthesizer.speak(script, voice, manner), name, ours=True)
-            for name, manner in ways.items()
+            self._figure(self.synthesizer.speak(script, voice, how), name, ours=True) for name, how in ways.items()
         ]
         return side_by_side(OWN[1], figures)
 

@@ -118,10 +118,12 @@ def griffin_lim(mel: tf.Tensor, audio: AudioConfig, how: GriffinLim) -> tf.Tenso
     phase = tf.random.stateless_uniform(tf.shape(magnitudes), [1, 2], -np.pi, np.pi)
     angles = tf.exp(tf.complex(0.0, 1.0) * tf.cast(phase, tf.complex64))
     waves = to_waves(tf.cast(magnitudes, tf.complex64) * angles, samples, audio)
-    return agree(waves, magnitudes, audio, how.iterations, how.momentum)
+    return griffin_lim_refine(waves, magnitudes, audio, how.iterations, how.momentum)
 
 
-def agree(waves: tf.Tensor, magnitudes: tf.Tensor, audio: AudioConfig, rounds: int, momentum: float) -> tf.Tensor:
+def griffin_lim_refine(
+    waves: tf.Tensor, magnitudes: tf.Tensor, audio: AudioConfig, rounds: int, momentum: float
+) -> tf.Tensor:
     """Waves [B, samples] whose spectra come nearer to the magnitudes in each round, by Griffin-Lim with momentum."""
     samples, shape = tf.shape(waves)[1], waves.shape
 

@@ -139,7 +139,7 @@ def _refiner(model: ModelConfig, step: int) -> Iterator[Place]:
 
 def vocoder_places(whole: XTTSConfig) -> Iterator[Place]:
     config, n_mels, bins = whole.vocoder, whole.audio.n_mels, whole.audio.n_fft // 2 + 1
-    width, narrow, wide = config.pitch_width, config.critic_width, 2 * config.critic_width
+    width, narrow, wide = config.pitch_width, config.discriminator_width, 2 * config.discriminator_width
     pitches = 100
     yield from _under("vocoder/pitch/enter", _conv(3, n_mels + 2 * pitches, width))
     yield from _each("vocoder/pitch/blocks", config.pitch_blocks, _conv_block, width, 7)

@@ -22,8 +22,8 @@ from rich.progress import (
 from myxtts.cli.parser import flag_words
 from myxtts.diagnostics.startup import PoorSetting
 from myxtts.training.metrics import (
+    EvaluationResult,
     Event,
-    Examined,
     Metrics,
     Notice,
     Primed,
@@ -62,7 +62,7 @@ def event_line(event: Event) -> str:
         return f"{event.text} (step {event.step})"
     if isinstance(event, Sample):
         return f"🔊 Sample audio of step {event.step}: {event.folder}"
-    if isinstance(event, Examined):
+    if isinstance(event, EvaluationResult):
         scores = " ".join(f"{name} {value:.3f}" for name, value in event.scores.items())
         return f"🎓 Evaluation at step {event.step} | {scores}"
     if isinstance(event, Summary):

@@ -25,7 +25,7 @@ CLIPS = 32  # that are copied unless told otherwise
 SHORTEST_SECONDS = 0.25  # of a recording that is copied
 SOUNDS = (".wav", ".flac", ".ogg", ".mp3")
 LABELS = {
-    "cer": "CER", "wer": "WER", "similarity": "likeness", "dnsmos": "DNSMOS", "pesq": "PESQ", "stoi": "STOI",
+    "cer": "CER", "wer": "WER", "similarity": "similarity", "dnsmos": "DNSMOS", "pesq": "PESQ", "stoi": "STOI",
     "mel": "mel distance",
 }  # fmt: skip
 
@@ -63,7 +63,7 @@ def _speak(options: argparse.Namespace, folder: Path) -> Any:
     if options.output and any(_lies_in(path, options.output) for path in (*like, *references)):
         raise UsageError(f"-o {options.output} holds recordings that are read; choose another folder")
     require_measures("evaluate")
-    synthesizer, manner = load_synthesizer(options, compiled=True)
+    synthesizer, how = load_synthesizer(options, compiled=True)
     from myxtts.inference.evaluation import evaluate_speech
 
     language = options.language or synthesizer.tokenizer.languages[0]
@@ -75,7 +75,7 @@ def _speak(options: argparse.Namespace, folder: Path) -> Any:
         texts = {f"sentence {number}": text for number, text in enumerate(evaluation_sentences(), 1)}
     scripts = read_scripts(synthesizer, texts, language)
     voice = synthesizer.voice(references, options.speaker)
-    return evaluate_speech(synthesizer, scripts, voice, manner, folder, like)
+    return evaluate_speech(synthesizer, scripts, voice, how, folder, like)
 
 
 def _copy(options: argparse.Namespace, folder: Path) -> list[Any]:
@@ -93,16 +93,16 @@ def _copy(options: argparse.Namespace, folder: Path) -> list[Any]:
     from myxtts.checkpoint.packaged import find_vocoder, read_vocoder
     from myxtts.devices import plan_devices
     from myxtts.inference.evaluation import YARDSTICKS, evaluate_copies
-    from myxtts.models.voicebox import WaveMaker
+    from myxtts.models.engines import VocoderEngine
 
     path, told = find_vocoder(options.vocoder, AudioConfig())
     if options.vocoder is None and path is None:
         print(f"vocoder: {told}", file=sys.stderr)
     audio = load(path / "config.yaml").audio if path else AudioConfig()
     device = plan_devices().model_device
-    makers = {name: WaveMaker(way, audio, device) for name, way in YARDSTICKS.items()}
+    makers = {name: VocoderEngine(way, audio, device) for name, way in YARDSTICKS.items()}
     if path:
-        makers["vocoder"] = WaveMaker(read_vocoder(path, audio, device), audio, device)
+        makers["vocoder"] = VocoderEngine(read_vocoder(path, audio, device), audio, device)
     return evaluate_copies(makers, recordings, audio, folder)
 
 

@@ -6,7 +6,9 @@ Out: a namespace; settings are under their configuration key ("training.lr").
 
 import argparse
 import math
+import sys
 from collections.abc import Callable
+from typing import Any
 
 from myxtts import __version__
 from myxtts.config.config import LANGUAGES, MODEL_SIZES, PIPELINES, PRECISIONS, TARGETS, XLA
@@ -47,6 +49,25 @@ def _setting(
     parser: argparse._ActionsContainer, flag: str, key: str, kind: Callable, help: str, **more: object
 ) -> None:
     parser.add_argument(flag, dest=key, type=kind, default=argparse.SUPPRESS, help=help, **more)  # type: ignore[arg-type]
+
+
+class _Renamed(argparse.Action):
+    """Takes the word of a flag that has another name today, and says so."""
+
+    def __init__(self, option_strings: list[str], dest: str, today: str, **more: Any):
+        super().__init__(option_strings, dest, **more)
+        self._today = today
+
+    def __call__(self, _parser: object, namespace: argparse.Namespace, value: Any, flag: str | None = None) -> None:
+        print(f"{flag} is called {self._today} today", file=sys.stderr)
+        setattr(namespace, self.dest, value)
+
+
+def _earlier(parser: argparse._ActionsContainer, flag: str, today: str, key: str, kind: Callable) -> None:
+    """An old name that scripts still type."""
+    parser.add_argument(
+        flag, dest=key, type=kind, default=argparse.SUPPRESS, help=argparse.SUPPRESS, action=_Renamed, today=today
+    )
 
 
 def _switch(parser: argparse._ActionsContainer, flag: str, key: str, value: bool, help: str) -> None:
@@ -178,8 +199,9 @@ def _add_train(commands: argparse._SubParsersAction) -> None:
     model = train.add_argument_group("model and optimisation")
     _model_settings(model)
     _setting(model, "--target", "training.target", str, "what to train (default speech)", choices=TARGETS)
-    words = "steps of a vocoder by its spectra alone, before critics judge it too (default 10000)"
-    _setting(model, "--critics-after", "training.critics_after", int, words, metavar="N")
+    words = "steps of a vocoder by its spectra alone, before discriminators take part (default 10000)"
+    _setting(model, "--discriminators-after", "vocoder.discriminators_after", int, words, metavar="N")
+    _earlier(model, "--critics-after", "--discriminators-after", "vocoder.discriminators_after", int)
     _setting(model, "--lr", "training.lr", float, "peak learning rate", metavar="X")
     _setting(model, "--seed", "training.seed", int, "seed of weights and order", metavar="N")
     words = "when memory runs out, halve --batch-size and double --grad-accum"
@@ -345,8 +367,9 @@ def _voice_settings(speak: argparse.ArgumentParser) -> None:
         ("--pitch", _between(0.5, 1.5), "1.2 speaks a fifth higher (default 1)"),
     ):
         speak.add_argument(flag, type=reads, default=1.0, metavar="X", help=help)
-    words = "steps in which a refiner draws the grain; 0: none (default 4)"
-    speak.add_argument("--steps", type=_between(0, 100, int), metavar="N", help=words)
+    words = "steps in which a refiner samples the residual; 0: none (default 4)"
+    speak.add_argument("--ode-steps", type=_between(0, 100, int), metavar="N", help=words)
+    _earlier(speak, "--steps", "--ode-steps", "ode_steps", _between(0, 100, int))
     speak.add_argument(
         "--vocoder",
         metavar="DIR",

@@ -38,11 +38,11 @@ def run(options: argparse.Namespace) -> int:
     if not VOICE.is_dir():
         raise UsageError(f"this package has no voice in {VOICE}; install it whole, or use `myxtts synthesize`")
     options.checkpoint = str(VOICE)
-    synthesizer, manner = load_synthesizer(options)
+    synthesizer, how = load_synthesizer(options)
     (script,) = read_scripts(synthesizer, texts, options.language)
     from myxtts.audio.wav import write_wave
 
-    wave = synthesizer.speak(script, synthesizer.voice(references, options.speaker), manner)
+    wave = synthesizer.speak(script, synthesizer.voice(references, options.speaker), how)
     if any(_play(player, wave, synthesizer.sample_rate) for player in players):
         return 0
     write_wave(target, wave, synthesizer.sample_rate)

@@ -2,11 +2,12 @@
 
 import argparse
 import os
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 from myxtts.config.config import XTTSConfig
-from myxtts.config.load import flatten, resolve
+from myxtts.config.load import flatten, renamed_keys, resolve
 from myxtts.errors import UsageError
 
 
@@ -22,6 +23,8 @@ def configure(
     """
     flags = {key: value for key, value in vars(options).items() if "." in key}
     config, origin = resolve(Path(options.config) if options.config else None, flags, saved, keep)
+    for key, today in (renamed_keys(Path(options.config)) if options.config else {}).items():
+        print(f"{options.config}: {key} is called {today} today", file=sys.stderr)
     for role in ("data", "model"):
         if f"data.{role}_gpu_memory" in flags and not config.data.memory_isolation:
             raise UsageError(f"--{role}-gpu-memory needs --enable-memory-isolation")

@@ -13,7 +13,7 @@ from myxtts.voice import GRIFFIN_LIM
 
 if TYPE_CHECKING:
     from myxtts.inference.synthesizer import Script, Synthesizer
-    from myxtts.models.voicebox import Manner
+    from myxtts.models.engines import SynthesisOptions
 
 
 def run(options: argparse.Namespace) -> int:
@@ -28,35 +28,35 @@ def run(options: argparse.Namespace) -> int:
         check_target(output)
         targets = [output]
     keep_recordings(targets, references)
-    synthesizer, manner = load_synthesizer(options)
+    synthesizer, how = load_synthesizer(options)
     from myxtts.audio.wav import write_wave
 
     scripts = read_scripts(synthesizer, texts, options.language)
     voice = synthesizer.voice(references, options.speaker)
     for script, target in zip(scripts, targets, strict=True):
-        write_wave(target, synthesizer.speak(script, voice, manner), synthesizer.sample_rate)
+        write_wave(target, synthesizer.speak(script, voice, how), synthesizer.sample_rate)
         print(target)
     return 0
 
 
-def load_synthesizer(options: argparse.Namespace, compiled: bool = False) -> "tuple[Synthesizer, Manner]":
-    """The speech model with its vocoder, compiled from the first sentence on or later, and the manner to speak in."""
+def load_synthesizer(options: argparse.Namespace, compiled: bool = False) -> "tuple[Synthesizer, SynthesisOptions]":
+    """The speech model with its vocoder, compiled from the first sentence on or later, and how it is to speak."""
     from myxtts.checkpoint.folder import find_checkpoint
 
     checkpoint = find_checkpoint(Path(options.checkpoint))
     from myxtts.devices import import_tensorflow
 
     import_tensorflow()
-    from myxtts.inference.synthesizer import PATIENCE, Synthesizer
-    from myxtts.models.voicebox import Manner
+    from myxtts.inference.synthesizer import EAGER_SENTENCES, Synthesizer
+    from myxtts.models.engines import SynthesisOptions
 
-    synthesizer = Synthesizer(checkpoint, options.vocoder, patience=0 if compiled else PATIENCE)
-    if options.steps is not None and not synthesizer.config.model.refiner_blocks:
-        raise UsageError(f"{checkpoint} has no refiner (model.refiner_blocks is 0); leave --steps out")
+    synthesizer = Synthesizer(checkpoint, options.vocoder, eager_calls=0 if compiled else EAGER_SENTENCES)
+    if options.ode_steps is not None and not synthesizer.config.model.refiner_blocks:
+        raise UsageError(f"{checkpoint} has no refiner (model.refiner_blocks is 0); leave --ode-steps out")
     if options.vocoder is None and synthesizer.vocoder.startswith(GRIFFIN_LIM):
         print(f"vocoder: {synthesizer.vocoder}", file=sys.stderr)
-    steps = Manner.steps if options.steps is None else options.steps
-    return synthesizer, Manner(options.speed, options.pitch, steps)
+    ode_steps = SynthesisOptions.ode_steps if options.ode_steps is None else options.ode_steps
+    return synthesizer, SynthesisOptions(options.speed, options.pitch, ode_steps)
 
 
 def read_scripts(synthesizer: "Synthesizer", texts: dict[str, str], language: str | None) -> "list[Script]":

@@ -50,8 +50,8 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError("--model-size shapes the speech model; a vocoder is shaped by `vocoder` in a YAML file")
     if vocoder and "data.reference_gain_db" in vars(options):
         raise UsageError("--reference-gain-db goes with the speech model; a vocoder needs no reference")
-    if not vocoder and "training.critics_after" in vars(options):
-        raise UsageError("--critics-after goes with --target vocoder")
+    if not vocoder and "vocoder.discriminators_after" in vars(options):
+        raise UsageError("--discriminators-after goes with --target vocoder")
     if resume and origin.get("training.checkpoint_dir", SAVED) == SAVED:  # the run goes on where it lies now
         if resume.resolve() not in list_checkpoints(resume.resolve().parent):
             raise UsageError(f"{resume} is a copy of a checkpoint; say with --checkpoint-dir where its run shall go on")
@@ -78,9 +78,9 @@ def run(options: argparse.Namespace) -> int:
             console.print(line, highlight=False, markup=False, soft_wrap=True)
 
     say(*(f"   {line}" for line in describe(config, origin)))
-    if vocoder and config.training.critics_after >= config.training.max_steps:
-        after = config.training.critics_after
-        say(f"⚠️ critics would come after step {after}, and the run ends before; lower --critics-after")
+    if vocoder and config.vocoder.discriminators_after >= config.training.max_steps:
+        after = config.vocoder.discriminators_after
+        say(f"⚠️ discriminators would come after step {after}, and the run ends before; lower --discriminators-after")
     began = time.time()
     pack = prepare_and_report(Path(config.data.train_data), config, console)
     building = building_seconds(pack, began)

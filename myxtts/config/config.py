@@ -47,7 +47,7 @@ PRECISIONS = ("float32", "bfloat16", "float16")
 TARGETS = ("speech", "vocoder")
 XLA = ("auto", "on", "off")
 PIPELINES = ("sequential", "buffered", "split", "parallel")
-LONGEST_WINDOW = 2048  # samples that a vocoder is judged by at once
+LONGEST_WINDOW = 2048  # samples that a discriminator hears at once
 LANGUAGES = ("en", "fa", "es", "fr", "de", "it", "pt", "pl", "tr", "ru", "nl", "cs", "ar", "zh", "ja", "hu", "ko", "hi")
 
 
@@ -145,11 +145,15 @@ class VocoderConfig:
     blocks: int = 6
     pitch_width: int = 128
     pitch_blocks: int = 3
-    critic_width: int = 12  # channels of the widest views; they grow as the views narrow
+    discriminator_width: int = 12  # channels of the widest views; they grow as the views narrow
     slice_frames: int = 64  # mel frames of a clip that are trained on at once
+    discriminators_after: int = 10_000  # steps by spectra alone
+    adversarial_loss: float = 0.2
+    feature_matching_loss: float = 1.0
 
     def __post_init__(self) -> None:
-        _require_positive("vocoder", self, "width", "blocks", "pitch_width", "pitch_blocks", "critic_width")
+        _require_positive("vocoder", self, "width", "blocks", "pitch_width", "pitch_blocks", "discriminator_width")
+        _require_no_negative("vocoder", self, "discriminators_after", "adversarial_loss", "feature_matching_loss")
 
 
 @dataclass(frozen=True)
@@ -250,9 +254,6 @@ class TrainingConfig:
     prior_loss: float = 1.0
     pitch_loss: float = 0.1
     flow_loss: float = 0.2
-    critics_after: int = 10_000  # steps of a vocoder by its spectra alone
-    fooling_loss: float = 0.2
-    different_loss: float = 1.0
     flat_start_sweeps: int = 8  # rounds of alignment by token averages before the first step
     flat_start_clips: int = 256
     guide_steps: int = 600  # steps over which those averages still help the alignment search
@@ -286,7 +287,7 @@ class TrainingConfig:
             )
             _require(
                 not self.early_stop,
-                "training.early_stop goes by the validation loss, which critics make worse; a vocoder needs it to be 0",
+                "training.early_stop goes by the validation loss, which discriminators make worse; it must be 0 here",
             )
         _require(
             self.target == "speech" or not self.clear_loss,
@@ -298,7 +299,7 @@ class TrainingConfig:
         )
         _require_no_negative(
             "training", self, "epochs", "max_minutes", "clear_loss", "warmup_steps", "flat_start_sweeps", "guide_steps",
-            "early_stop", "critics_after", "fooling_loss", "different_loss", "sample_every", "eval_every",
+            "early_stop", "sample_every", "eval_every",
         )  # fmt: skip
         _require_positive(
             "training", self, "lr", "clip_norm", "max_steps", "flat_start_clips", "grad_accum", "max_bad_steps",

@@ -17,6 +17,12 @@ import yaml
 from myxtts.config.config import MODEL_SIZES, XTTSConfig
 from myxtts.errors import UsageError
 
+RENAMED = {  # keys that configurations of older runs and users' files hold
+    "training.critics_after": "vocoder.discriminators_after",
+    "training.fooling_loss": "vocoder.adversarial_loss",
+    "training.different_loss": "vocoder.feature_matching_loss",
+    "vocoder.critic_width": "vocoder.discriminator_width",
+}
 SAVED = "checkpoint"  # the origin of what a run takes over
 SECTIONS: dict[str, type] = {f.name: typing.cast(type, f.type) for f in dataclasses.fields(XTTSConfig)}
 
@@ -73,10 +79,19 @@ def read_yaml(path: Path) -> dict[str, Any]:
             raise UsageError(f"{path}: section {section} must hold `name: value` lines, found {entries!r:.60}")
         fields = typing.get_type_hints(SECTIONS[section])
         for name, value in entries.items():
-            if name not in fields:
+            key = RENAMED.get(f"{section}.{name}", f"{section}.{name}")
+            if key == f"{section}.{name}" and name not in fields:
                 raise UsageError(f"{path}: unknown key {section}.{name}{_nearest(str(name), fields)}")
-            values[f"{section}.{name}"] = _convert(f"{section}.{name}", value, fields[name], str(path))
+            wanted = typing.get_type_hints(SECTIONS[key.split(".")[0]])[key.split(".")[1]]
+            values[key] = _convert(key, value, wanted, str(path))
     return values
+
+
+def renamed_keys(path: Path) -> dict[str, str]:
+    """The keys of a YAML file that have other names today, with those."""
+    content = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    found = [f"{section}.{name}" for section, entries in content.items() for name in entries]
+    return {key: RENAMED[key] for key in found if key in RENAMED}
 
 
 def build(values: Mapping[str, Any]) -> XTTSConfig:

@@ -32,7 +32,7 @@ class Corpus:
 Progress = Callable[[str, int, int], None]
 
 
-def make_choir(
+def make_multispeaker_corpus(
     folder: Path,
     parts: Mapping[str, Sequence[str]],
     seed: int,

@@ -176,10 +176,10 @@ def _lost_between(measured: Measured, floor: float) -> str:
         healed = predict(_loaded_by(measured, usual.workers), usual)
         if now - healed > 0.5 * (now - floor):
             return "buffer"
-    return "oscillation" if likeness(measured.times) > RUNS else "jitter"
+    return "oscillation" if persistence(measured.times) > RUNS else "jitter"
 
 
-def likeness(times: StageTimes) -> float:
+def persistence(times: StageTimes) -> float:
     """How much a batch's time is like the one before it, in the stage that varies most; 0 for pure chance."""
     stage = max(STAGES, key=lambda name: float(times[name].std()))
     centred = times[stage] - times.mean(stage)

@@ -17,7 +17,7 @@ from myxtts.audio.mel import LOG_DEVIATION, GriffinLim, log_mel, reference_mel
 from myxtts.audio.wav import read_wave, write_wave
 from myxtts.config.config import AudioConfig
 from myxtts.inference.synthesizer import Script, Synthesizer
-from myxtts.models.voicebox import Manner, WaveMaker
+from myxtts.models.engines import SynthesisOptions, VocoderEngine
 from myxtts.scoring.scores import Scores, SpokenClip, score
 
 T = TypeVar("T")
@@ -40,29 +40,29 @@ def evaluate_speech(
     synthesizer: Synthesizer,
     scripts: Sequence[Script],
     voice: tf.Tensor,
-    manner: Manner,
+    how: SynthesisOptions,
     folder: Path,
     voices: Sequence[Path] = (),
 ) -> Evaluation:
     """Speaks each text into `folder` and has the clips scored; `voices` are recordings to be like."""
-    synthesizer.speak(scripts[0], voice, manner)  # pays for compiling
-    waves, speed = _timed(lambda script: synthesizer.speak(script, voice, manner), scripts, synthesizer.sample_rate)
+    synthesizer.speak(scripts[0], voice, how)  # pays for compiling
+    waves, speed = _timed(lambda script: synthesizer.speak(script, voice, how), scripts, synthesizer.sample_rate)
     paths = _write_all(waves, folder, synthesizer.sample_rate)
     clips = [SpokenClip(path, script.text, script.language) for path, script in zip(paths, scripts, strict=True)]
     return Evaluation("speech", score(clips, voices), speed)
 
 
 def evaluate_copies(
-    makers: dict[str, WaveMaker], recordings: Sequence[Path], audio: AudioConfig, folder: Path
+    engines: dict[str, VocoderEngine], recordings: Sequence[Path], audio: AudioConfig, folder: Path
 ) -> list[Evaluation]:
-    """Makes waves of recordings' own mels by each maker, and scores recordings and copies alike."""
+    """Makes waves of recordings' own mels by each engine, and scores recordings and copies alike."""
     waves = [read_wave(path, audio.sample_rate) for path in recordings]
     mels = [reference_mel(wave, audio, 1) for wave in waves]
     originals = _write_all(waves, folder / "recordings", audio.sample_rate)
     found = [Evaluation("recordings", score([SpokenClip(path) for path in originals]), 0.0)]
-    for system, maker in makers.items():
-        maker.wave(mels[0])  # pays for tracing
-        copies, speed = _timed(maker.wave, mels, audio.sample_rate)
+    for system, engine in engines.items():
+        engine.wave(mels[0])  # pays for tracing
+        copies, speed = _timed(engine.wave, mels, audio.sample_rate)
         paths = _write_all(copies, folder / system, audio.sample_rate)
         pairs = zip(paths, originals, strict=True)
         scores = score([SpokenClip(path, recording=original) for path, original in pairs])

@@ -4,7 +4,6 @@ In: a checkpoint, text, a language, optional reference waves.
 Out: float32 [samples] at the checkpoint's sampling rate.
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,14 +18,13 @@ from myxtts.checkpoint.packaged import find_vocoder, read_vocoder
 from myxtts.checkpoint.weights import load_average
 from myxtts.devices import plan_devices
 from myxtts.errors import UsageError
-from myxtts.models.voicebox import AS_IT_IS, Manner, Voicebox, WaveMaker
+from myxtts.models.engines import DEFAULTS, AcousticEngine, SynthesisOptions, VocoderEngine
 from myxtts.models.xtts import XTTS
-from myxtts.text.abbreviations import ends_with_abbreviation
+from myxtts.text.sentences import split_sentences
 
 SENTENCE_GAP_SECONDS, FADE_SECONDS = 0.25, 0.01
 SHORTEST_REFERENCE_SECONDS, LONGEST_REFERENCE_SECONDS = 0.5, 30
-LONGEST_CHARACTERS = 180
-PATIENCE = 3  # sentences: compiling takes as long as speaking about seven
+EAGER_SENTENCES = 3  # sentences: compiling takes as long as speaking about seven
 
 
 @dataclass(frozen=True)
@@ -45,10 +43,10 @@ class Synthesizer:
     Args:
         checkpoint: a run folder or one checkpoint of it.
         vocoder: as of `find_vocoder`; the attribute tells in words which one speaks.
-        patience: how many sentences are spoken before it is compiled; 0 for who is going to speak many.
+        eager_calls: how many sentences are spoken before it is compiled; 0 for who is going to speak many.
     """
 
-    def __init__(self, checkpoint: Path, vocoder: str | None = None, patience: int = PATIENCE):
+    def __init__(self, checkpoint: Path, vocoder: str | None = None, eager_calls: int = EAGER_SENTENCES):
         saved = read_checkpoint(find_checkpoint(checkpoint))
         if saved.config.training.target != "speech":
             raise UsageError(f"{checkpoint} is a vocoder; name it with --vocoder and a speech model with --checkpoint")
@@ -60,10 +58,10 @@ class Synthesizer:
             self.model = XTTS(self.config.model, len(self.tokenizer.symbols), n_mels)
             self.model.create_variables()
             load_average(self.model, saved.arrays)
-        self._box = Voicebox(self.model, self.device, patience=patience)
+        self._acoustic = AcousticEngine(self.model, self.device, eager_calls=eager_calls)
         path, self.vocoder = find_vocoder(vocoder, self.config.audio)
-        maker = read_vocoder(path, self.config.audio, self.device)
-        self.maker = WaveMaker(maker, self.config.audio, self.device, patience=patience)
+        made = read_vocoder(path, self.config.audio, self.device)
+        self.vocoder_engine = VocoderEngine(made, self.config.audio, self.device, eager_calls=eager_calls)
 
     def voice(self, references: Sequence[Path] = (), speaker: str | None = None) -> tf.Tensor:
         """Voice tokens of recordings, or of a speaker from training (the first one when none is named)."""
@@ -74,7 +72,7 @@ class Synthesizer:
             if name not in self.voices:
                 raise UsageError(f"no speaker {name!r} in this checkpoint; it has {', '.join(self.voices)}")
             mels = [self.voices[name].astype(np.float32)]
-        return self._box.voice(np.concatenate(mels))
+        return self._acoustic.voice(np.concatenate(mels))
 
     def read_reference(self, path: Path) -> np.ndarray:
         """Normalised log-mel of the speech in a recording, about as loud as what was trained with.
@@ -108,16 +106,16 @@ class Synthesizer:
         replaced = {sound: near for _, nearest in found for sound, near in nearest.items()}
         return Script(text, language, tuple(tokens for tokens, _ in found), replaced)
 
-    def mel(self, tokens: np.ndarray, voice: tf.Tensor, manner: Manner = AS_IT_IS) -> np.ndarray:
+    def mel(self, tokens: np.ndarray, voice: tf.Tensor, how: SynthesisOptions = DEFAULTS) -> np.ndarray:
         """Normalised log-mel [frames, n_mels] of one sentence."""
-        return self._box.mel(tokens, voice, manner)
+        return self._acoustic.mel(tokens, voice, how)
 
-    def speak(self, script: Script, voice: tf.Tensor, manner: Manner = AS_IT_IS) -> np.ndarray:
+    def speak(self, script: Script, voice: tf.Tensor, how: SynthesisOptions = DEFAULTS) -> np.ndarray:
         """Waveform of a text; between its sentences is a short pause."""
         gap = np.zeros(int(SENTENCE_GAP_SECONDS * self.sample_rate), np.float32)
         pieces: list[np.ndarray] = []
         for tokens in script.sentences:
-            wave = fade(self.maker.wave(self.mel(tokens, voice, manner)), self.sample_rate)
+            wave = fade(self.vocoder_engine.wave(self.mel(tokens, voice, how)), self.sample_rate)
             pieces += [gap, wave] if pieces else [wave]
         return limit_peak(np.concatenate(pieces))
 
@@ -136,35 +134,3 @@ def fade(wave: np.ndarray, sample_rate: int) -> np.ndarray:
     wave[:count] *= slope
     wave[len(wave) - count :] *= slope[::-1]
     return wave
-
-
-def split_sentences(text: str, language: str) -> list[str]:
-    """Sentences of a text, at the marks that end one.
-
-    Raises:
-        UsageError: there is nothing to speak.
-    """
-    sentences: list[str] = []
-    for paragraph in re.split(r"\n\s*\n", text):
-        before = len(sentences)
-        for part in re.split(r"(?<=[.!?؟।])\s+(?=\S)|(?<=[。！？])\s*(?=[^\s」』”])", " ".join(paragraph.split())):
-            if len(sentences) > before and ends_with_abbreviation(sentences[-1], part, language):
-                sentences[-1] += " " + part  # the dot was an abbreviation's
-            elif any(c.isalnum() for c in part):
-                sentences.append(part)
-    if not sentences:
-        raise UsageError("the text is empty; write at least one word")
-    return [piece for sentence in sentences for piece in _shorten(sentence)]
-
-
-def _shorten(sentence: str) -> list[str]:
-    """Cuts what is longer than any sentence in training, at a comma where there is one, else between words."""
-    pieces = []
-    while len(sentence) > LONGEST_CHARACTERS:
-        head = sentence[:LONGEST_CHARACTERS]
-        cut = max(head.rfind(mark) for mark in (", ", "; ", ": ", "، ", "؛ ")) + 1
-        if cut < LONGEST_CHARACTERS // 3:
-            cut = head.rfind(" ") if " " in head else LONGEST_CHARACTERS
-        pieces.append(head[:cut].strip())
-        sentence = sentence[cut:].strip()
-    return [piece for piece in [*pieces, sentence] if any(c.isalnum() for c in piece)]

@@ -1,6 +1,6 @@
 """A reference recording to a few tokens that hold the voice (Perceiver resampler).
 
-The queries begin with the average and the spread of the recording's spectrum, a plain likeness of every voice; what
+The queries begin with the average and the spread of the recording's spectrum, a plain description of every voice; what
 they read in single frames comes on top. All that is read is brought to unit size first: latents that read themselves
 as they are can grow without bound, and voices then come out alike.
 

@@ -15,8 +15,8 @@ from keras import layers
 from myxtts.audio.mel import (
     LOG_DEVIATION,
     LOG_MEAN,
-    agree,
     correct_magnitudes,
+    griffin_lim_refine,
     linear_magnitudes,
     mel_matrix,
     smooth_magnitudes,
@@ -136,7 +136,7 @@ class Vocoder(keras.Model):
         waves, _ = self(mel, noise)
         spectrum = to_spectrum(waves, self.audio)
         magnitudes = tf.abs(spectrum) * self._correction(spectrum, mel)
-        return agree(waves, magnitudes, self.audio, rounds, MOMENTUM)
+        return griffin_lim_refine(waves, magnitudes, self.audio, rounds, MOMENTUM)
 
     def _correction(self, spectrum: tf.Tensor, mel: tf.Tensor) -> tf.Tensor:
         """Factors [B, frames, bins] that give a spectrum the mel it should have."""

@@ -17,14 +17,14 @@ from myxtts.models.alignment import AlignmentGuide, monotonic_search
 from myxtts.models.decoder import Decoder
 from myxtts.models.duration import DurationPredictor
 from myxtts.models.layers import Dense, layers_for, length_mask, named_weights, stack_frames, unstack_frames
-from myxtts.models.pitch import Melody, PitchEmbedding, PitchPredictor, hear_melody
-from myxtts.models.refiner import GRAIN, Refiner
+from myxtts.models.pitch import PitchEmbedding, PitchPredictor, TokenPitch, average_pitch
+from myxtts.models.refiner import RESIDUAL, Refiner
 from myxtts.models.speaker import SpeakerEncoder
 from myxtts.models.text_encoder import TextEncoder
 
 PARTS = ("speaker", "text", "prior", "duration", "pitch", "pitch_embedding", "decoder", "refiner")  # what learns
 LONGEST = math.log(128)  # decoder steps: what an untrained model says of a token is not believed
-TEMPERATURE = 0.667  # of the noise that a grain is drawn from; less than 1 avoids what is rarely right
+TEMPERATURE = 0.667  # of the noise that a residual is drawn from; less than 1 avoids what is rarely right
 
 
 class XTTSOutput(NamedTuple):
@@ -38,9 +38,9 @@ class XTTSOutput(NamedTuple):
     durations: tf.Tensor  # [B, T], found by the search
     text_mask: tf.Tensor  # [B, T]
     path: tf.Tensor  # [B, T, M']
-    heights: tf.Tensor  # [B, T], predicted
+    log_f0: tf.Tensor  # [B, T], predicted
     voicing: tf.Tensor  # [B, T], predicted, before the sigmoid
-    melody: Melody  # what was heard
+    token_pitch: TokenPitch  # what was heard
     velocity: tf.Tensor | None  # [B, M', n_mels * frames_per_step], predicted; None without a refiner
     wanted_velocity: tf.Tensor | None
 
@@ -88,7 +88,7 @@ class XTTS(keras.Model):
         """Every trainable weight by the way to it (`text/convs/0/depthwise/kernel`), in Keras' own order."""
         return named_weights(self, [part for part in PARTS if getattr(self, part) is not None])
 
-    def remembered(self) -> dict[str, tf.Variable]:
+    def buffers(self) -> dict[str, tf.Variable]:
         """What belongs to the model besides its weights."""
         return {"guide/means": self.guide.means, "guide/precisions": self.guide.precisions}
 
@@ -113,18 +113,18 @@ class XTTS(keras.Model):
         scores = tf.matmul(prior, target, transpose_b=True) - 0.5 * tf.reduce_sum(prior**2, -1, keepdims=True)
         scores = (1.0 - guidance) * scores + guidance * self.guide(batch.tokens, target, mask)
         path = tf.stop_gradient(monotonic_search(scores, batch.text_lengths, lengths))  # no way back is built
-        melody = hear_melody(tf.gather(BYTE_PITCHES, batch.pitch), path, step)
-        sung = self.pitch_embedding(states, text_mask, melody)
-        frames = tf.matmul(tf.cast(path, sung.dtype), sung, transpose_a=True)  # [B, M', width]
+        token_pitch = average_pitch(tf.gather(BYTE_PITCHES, batch.pitch), path, step)
+        pitched = self.pitch_embedding(states, text_mask, token_pitch)
+        frames = tf.matmul(tf.cast(path, pitched.dtype), pitched, transpose_a=True)  # [B, M', width]
         mel = tf.cast(self.decoder(frames, mask, voice), tf.float32)
-        heights, voicing = self.pitch(states, text_mask)
+        log_f0, voicing = self.pitch(states, text_mask)
         velocity = wanted_velocity = None
         if self.refiner is not None:
-            noise, grain = stack_frames(batch.noise, step), (target - tf.stop_gradient(mel)) / GRAIN
-            share = batch.moments[:, None, None]
-            partly = (1.0 - share) * noise + share * grain
-            velocity = self.refiner(partly, batch.moments, mel, frames, tf.cast(mask, frames.dtype))
-            wanted_velocity = grain - noise
+            noise, residual = stack_frames(batch.noise, step), (target - tf.stop_gradient(mel)) / RESIDUAL
+            share = batch.timesteps[:, None, None]
+            partly = (1.0 - share) * noise + share * residual
+            velocity = self.refiner(partly, batch.timesteps, mel, frames, tf.cast(mask, frames.dtype))
+            wanted_velocity = residual - noise
         return XTTSOutput(
             mel=mel,
             prior=tf.matmul(path, prior, transpose_a=True),
@@ -134,9 +134,9 @@ class XTTS(keras.Model):
             durations=tf.reduce_sum(path, axis=-1),
             text_mask=tf.cast(text_mask[..., 0], tf.float32),
             path=path,
-            heights=heights,
+            log_f0=log_f0,
             voicing=voicing,
-            melody=melody,
+            token_pitch=token_pitch,
             velocity=velocity,
             wanted_velocity=wanted_velocity,
         )
@@ -168,15 +168,15 @@ class XTTS(keras.Model):
         frame = tf.cast(tf.range(tf.reduce_max(lengths)), tf.float32)[None, None]
         path = tf.cast((frame < ends[..., None]) & (frame >= (ends - durations)[..., None]), states.dtype)
         mask = length_mask(lengths, tf.shape(path)[-1])
-        heights, voicing = self.pitch(states, text_mask)
-        sung = self.pitch_embedding(states, text_mask, Melody(heights + octaves, tf.sigmoid(voicing)))
-        frames = tf.matmul(path, sung, transpose_a=True)
+        log_f0, voicing = self.pitch(states, text_mask)
+        pitched = self.pitch_embedding(states, text_mask, TokenPitch(log_f0 + octaves, tf.sigmoid(voicing)))
+        frames = tf.matmul(path, pitched, transpose_a=True)
         mel = tf.cast(self.decoder(frames, mask, voice), tf.float32)
         refiner = self.refiner
         if refiner is not None:
             noise = TEMPERATURE * tf.random.stateless_normal(tf.shape(mel), [0, 0], alg="philox")
             mask = tf.cast(mask, frames.dtype)
             mel += tf.cond(
-                steps > 0, lambda: refiner.draw(noise, mel, frames, mask, steps), lambda: tf.zeros_like(noise)
+                steps > 0, lambda: refiner.sample(noise, mel, frames, mask, steps), lambda: tf.zeros_like(noise)
             )
         return unstack_frames(mel, self.frames_per_step), lengths * self.frames_per_step

@@ -106,7 +106,7 @@ class Feed:
         most: how many slots the buffer may grow to.
         slots: how many it begins with, where `most` allows it.
         resized: told the new number of slots and the reason of each change.
-        turn: held while the data device is used, where something else uses it too.
+        device_lock: held while the data device is used, where something else uses it too.
         stop: ends every wait and the iteration when it is set from outside.
         purpose: put before the stage's name in errors.
         exact: a stage ends when its device is done with it, not when it was told to begin; for measuring.
@@ -127,7 +127,7 @@ class Feed:
         most: int = SLOTS,
         slots: int = SLOTS,
         resized: Callable[[int, str], None] = lambda slots, reason: None,
-        turn: AbstractContextManager | None = None,
+        device_lock: AbstractContextManager | None = None,
         stop: threading.Event | None = None,
         purpose: str = "",
         exact: bool = False,
@@ -137,7 +137,7 @@ class Feed:
         self._source, self._featurizer, self._devices, self._clock = source, featurizer, devices, clock
         self._start, self._epochs, self._shuffle, self._stall_seconds = start, epochs, shuffle, stall_seconds
         self._buffer: BoundedBuffer[StepInput] = BoundedBuffer(min(slots, most), clock.now)
-        self._most, self._resized, self._turn = most, resized, turn or nullcontext()
+        self._most, self._resized, self._device_lock = most, resized, device_lock or nullcontext()
         self._ahead = devices.pipeline != "sequential"
         self._stop, self._purpose, self._exact = stop or threading.Event(), purpose, exact
         self._transfer = transfer or move
@@ -264,7 +264,7 @@ class Feed:
                 self._save_memory(f"⚠️ out of memory: {device} prepares batches in {self._parts} parts from now on")
 
     def _featurize_parts(self, raw: RawBatch, device: str, rows: int) -> tf.Tensor:
-        """Features of so many rows at a time. A copy waits for its receiver, so nobody's turn is held meanwhile."""
+        """Features of so many rows at a time. A copy waits for its receiver, so no lock is held meanwhile."""
         found = []
         for part in range(self._parts):
             audio, spans = raw.audio, raw.spans
@@ -273,9 +273,9 @@ class Feed:
                     audio, spans = (x[part * rows : (part + 1) * rows] for x in (audio, spans))
                     spans += tf.constant([0, 0, 0, part], tf.int64)  # parts draw numbers of their own
             audio, spans = move(audio, device), move(spans, device)
-            with self._turn:
+            with self._device_lock:
                 found.append(self._featurizer(audio, spans))
-        with self._turn:
+        with self._device_lock:
             return found[0] if len(found) == 1 else tf.concat(found, 0)
 
     def _send_when_it_fits(self, floats: tf.Tensor, labels: tf.Tensor, prepared_on: str) -> StepInput:

@@ -1,4 +1,4 @@
-"""Spoken clips scored: error rates, likeness of the voice, quality of the signal.
+"""Spoken clips scored: error rates, speaker similarity, quality of the signal.
 
 In: WAV files with what they were to say.
 Out: `Scores`.

@@ -18,8 +18,8 @@ import tensorflow as tf
 from myxtts.audio.picture import colour
 from myxtts.errors import RunError
 from myxtts.training.metrics import (
+    EvaluationResult,
     Event,
-    Examined,
     Metrics,
     Notice,
     Primed,
@@ -102,15 +102,15 @@ class Logbook:
         self._on_board(sample.step, draw)
         self._show(sample)
 
-    def record_examination(self, examined: Examined) -> None:
-        self._write({"kind": "evaluation", **dataclasses.asdict(examined)})
+    def record_evaluation(self, evaluated: EvaluationResult) -> None:
+        self._write({"kind": "evaluation", **dataclasses.asdict(evaluated)})
 
         def draw() -> None:
-            for name, value in examined.scores.items():
+            for name, value in evaluated.scores.items():
                 tf.summary.scalar(f"evaluation/{name}", value)
 
-        self._on_board(examined.step, draw)
-        self._show(examined)
+        self._on_board(evaluated.step, draw)
+        self._show(evaluated)
 
     def record_event(self, event: Primed | Resized | Notice | Summary) -> None:
         self._write({"kind": type(event).__name__.lower(), **dataclasses.asdict(event)})

@@ -40,8 +40,8 @@ def speech_losses(output: XTTSOutput, weights: tf.Tensor, counts: Counts) -> dic
     token_weight = output.text_mask * weights[:, None]
     values, tokens = counts.frames * output.target.shape[-1], counts.tokens
     log_found = tf.math.log(tf.maximum(output.durations, 1.0))
-    voiced = tf.stop_gradient(output.melody.voicing)
-    off_key = tf.abs(output.heights - output.melody.heights) * voiced
+    voiced = tf.stop_gradient(output.token_pitch.voicing)
+    off_key = tf.abs(output.log_f0 - output.token_pitch.log_f0) * voiced
     off_key += tf.nn.sigmoid_cross_entropy_with_logits(voiced, output.voicing)
     losses = {
         "mel": tf.reduce_sum(tf.abs(output.mel - output.target) * frame_weight) / values,

@@ -115,7 +115,7 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class Examined:
+class EvaluationResult:
     """How what the averaged weights said was scored."""
 
     step: int
@@ -139,4 +139,4 @@ class Summary:
     skipped: int
 
 
-Event = RunFacts | Metrics | Validation | Primed | Resized | Notice | Sample | Examined | Summary
+Event = RunFacts | Metrics | Validation | Primed | Resized | Notice | Sample | EvaluationResult | Summary

@@ -97,7 +97,7 @@ class Pace:
         return measured, flags
 
     @contextmanager
-    def aside(self) -> Iterator[None]:
+    def paused(self) -> Iterator[None]:
         """What happens in the block (validation, saving) is not step time."""
         begin = time.perf_counter()
         yield

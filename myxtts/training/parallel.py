@@ -22,12 +22,14 @@ class ParallelStep(TrainStep):
         model: on the model device.
         config: as of `TrainStep`.
         devices: both of them.
-        turn: held while the data device is given work, where something else uses it too.
+        device_lock: held while the data device is given work, where something else uses it too.
     """
 
-    def __init__(self, model: Trainable, config: TrainingConfig, devices: DevicePlan, turn: AbstractContextManager):
+    def __init__(
+        self, model: Trainable, config: TrainingConfig, devices: DevicePlan, device_lock: AbstractContextManager
+    ):
         super().__init__(model, config, devices.compiled)
-        self._devices, self._turn = devices, turn
+        self._devices, self._device_lock = devices, device_lock
         self._thread = ThreadPoolExecutor(1, "second device")
 
     def __call__(self, batch: StepInput, adversarial: bool = False) -> Losses:
@@ -44,6 +46,6 @@ class ParallelStep(TrainStep):
         """The other half's gradient and losses, brought to the model device."""
         device, home = self._devices.data_device, self._devices.model_device
         given = tf.nest.map_structure(lambda tensor: move(tensor, device), given)
-        with self._turn, tf.device(device):
+        with self._device_lock, tf.device(device):
             found = self.gradient.of(given, batch.on_data, batch.data_head, self.parts, adversarial)
         return tf.nest.map_structure(lambda tensor: move(tensor, home), found)

@@ -15,12 +15,12 @@ import numpy as np
 from myxtts.audio.wav import limit_peak, write_wave
 from myxtts.errors import RunError, UsageError
 from myxtts.scoring.scores import SpokenClip, score
-from myxtts.training.aside import Aside
-from myxtts.training.metrics import Event, Examined, Notice, Sample
+from myxtts.training.background import BackgroundWorker
+from myxtts.training.metrics import EvaluationResult, Event, Notice, Sample
 
 
 @dataclass(frozen=True)
-class Speaker:
+class SampleGenerator:
     """A model of its own with a few sentences to say."""
 
     texts: list[str]
@@ -36,86 +36,92 @@ class Sampler:
     """Speaks now and then.
 
     Args:
-        make_speaker: called once, beside the loop.
+        make_generator: called once, beside the loop.
         rate: of the samples.
         run: the run folder.
-        aside: where it is done.
+        worker: where it is done.
     """
 
     FOLDER, WHAT = "samples", "sample audio"
 
-    def __init__(self, make_speaker: Callable[[], Speaker], rate: int, run: Path, aside: Aside[Event]):
-        self._make_speaker, self._rate, self._run, self._aside = make_speaker, rate, run, aside
-        self._speaker: Speaker | None = None
+    def __init__(
+        self, make_generator: Callable[[], SampleGenerator], rate: int, run: Path, worker: BackgroundWorker[Event]
+    ):
+        self._make_generator, self._rate, self._run, self._worker = make_generator, rate, run, worker
+        self._generator: SampleGenerator | None = None
         self._speaking = False
 
     def warm_up(self) -> None:
         """Has the model made and compiled, so that no sample has to."""
-        self._aside.do(self._warm_up)
+        self._worker.do(self._warm_up)
 
     def _warm_up(self) -> None:
-        self._speaker = self._make_speaker()
-        self._speaker.say(0)
+        self._generator = self._make_generator()
+        self._generator.say(0)
 
     def begin(self, step: int, read_average: Callable[[], dict[str, np.ndarray]]) -> None:
         """Has the sentences spoken beside the loop, unless the ones before are still being spoken."""
         if self._speaking:
-            self._aside.do(lambda: Notice(step, f"⚠️ no {self.WHAT}: the last one is still being spoken"))
+            self._worker.do(lambda: Notice(step, f"⚠️ no {self.WHAT}: the last one is still being spoken"))
             return
         self._speaking = True
-        self._aside.do(functools.partial(self._speak_all, step, read_average()))
+        self._worker.do(functools.partial(self._speak_all, step, read_average()))
 
-    def _speak_all(self, step: int, average: dict[str, np.ndarray]) -> Sample | Examined | Notice:
+    def _speak_all(self, step: int, average: dict[str, np.ndarray]) -> Sample | EvaluationResult | Notice:
         try:
             return self.speak(step, average)
         finally:
             self._speaking = False
 
-    def speak(self, step: int, average: dict[str, np.ndarray]) -> Sample | Examined | Notice:
+    def speak(self, step: int, average: dict[str, np.ndarray]) -> Sample | EvaluationResult | Notice:
         """Speaks every sentence with these averaged weights."""
-        speaker = self._speaker = self._speaker or self._make_speaker()
-        speaker.load(average)
+        generator = self._generator = self._generator or self._make_generator()
+        generator.load(average)
         folder = self._run / self.FOLDER / f"step-{step:08d}"
         waves = []
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            for number in range(len(speaker.texts)):
-                wave = limit_peak(speaker.say(number))
+            for number in range(len(generator.texts)):
+                wave = limit_peak(generator.say(number))
                 write_wave(folder / f"{number + 1}.wav", wave, self._rate)
                 waves.append(wave)
-            lines = "".join(f"{number}.wav {text}\n" for number, text in enumerate(speaker.texts, 1))
+            lines = "".join(f"{number}.wav {text}\n" for number, text in enumerate(generator.texts, 1))
             (folder / "sentences.txt").write_text(lines, encoding="utf-8")
-            return self._report(step, speaker, folder, waves)
+            return self._report(step, generator, folder, waves)
         except (OSError, UsageError, RunError) as error:
             return Notice(step, f"⚠️ no {self.WHAT}: {error}")
 
-    def _report(self, step: int, speaker: Speaker, folder: Path, waves: list[np.ndarray]) -> Sample | Examined | Notice:
+    def _report(
+        self, step: int, generator: SampleGenerator, folder: Path, waves: list[np.ndarray]
+    ) -> Sample | EvaluationResult | Notice:
         return Sample(step, str(folder), self._rate, waves)
 
 
-class Examiner(Sampler):
+class Evaluator(Sampler):
     """Speaks more sentences and has them scored."""
 
     FOLDER, WHAT = "evaluations", "evaluation"
 
-    def _report(self, step: int, speaker: Speaker, folder: Path, waves: list[np.ndarray]) -> Sample | Examined | Notice:
+    def _report(
+        self, step: int, generator: SampleGenerator, folder: Path, waves: list[np.ndarray]
+    ) -> Sample | EvaluationResult | Notice:
         recordings: list[Path] = []
-        for number, wave in enumerate(speaker.recordings, 1):
+        for number, wave in enumerate(generator.recordings, 1):
             recordings.append(folder.parent / f"recording-{number}.wav")
             write_wave(recordings[-1], wave, self._rate)
         clips = [
             SpokenClip(
                 folder / f"{number + 1}.wav",
-                "" if speaker.copies else speaker.texts[number],
-                speaker.languages[number],
-                recordings[number] if speaker.copies else None,
+                "" if generator.copies else generator.texts[number],
+                generator.languages[number],
+                recordings[number] if generator.copies else None,
             )
             for number in range(len(waves))
-            if speaker.languages[number] == speaker.languages[0]  # a recogniser listens in one language
+            if generator.languages[number] == generator.languages[0]  # a recogniser listens in one language
         ]
-        one_voice = len(set(speaker.speakers)) == 1  # likeness to several voices at once says nothing
-        scores = score(clips, recordings if one_voice and not speaker.copies else ())
+        one_voice = len(set(generator.speakers)) == 1  # similarity to several voices at once says nothing
+        scores = score(clips, recordings if one_voice and not generator.copies else ())
         if not scores.means:
             return Notice(step, f"⚠️ no evaluation: {'; '.join(scores.missing.values())}")
         (folder / "scores.json").write_text(json.dumps(scores.clips, ensure_ascii=False), encoding="utf-8")
-        return Examined(step, str(folder), scores.means)
+        return EvaluationResult(step, str(folder), scores.means)

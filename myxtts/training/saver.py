@@ -12,7 +12,7 @@ import numpy as np
 from myxtts.checkpoint.folder import Checkpoint, validation_loss, write_checkpoint
 from myxtts.checkpoint.weights import PARAMETERS, part_of
 from myxtts.errors import RunError
-from myxtts.training.aside import Aside
+from myxtts.training.background import BackgroundWorker
 from myxtts.training.metrics import Event, Notice
 
 TRIES = 3  # failures in a row that end the run
@@ -24,10 +24,10 @@ class Saver:
     `best` points at the lowest validation loss that is on the disk, or at the newest where no loss judges.
     """
 
-    def __init__(self, run: Path, keep: int, aside: Aside[Event], step: int, judged: bool):
+    def __init__(self, run: Path, keep: int, worker: BackgroundWorker[Event], step: int, judged: bool):
         self.run, self.step = run, step
         self._judged, self._best_loss = judged, validation_loss(run / "best")
-        self._keep, self._aside = keep, aside
+        self._keep, self._worker = keep, worker
         self._failures: list[str] = []
 
     def save(self, checkpoint: Checkpoint) -> None:
@@ -39,7 +39,7 @@ class Saver:
         if len(self._failures) >= TRIES:
             raise RunError(f"{self._failures[-1]} ({TRIES} tries in a row); make room and --resume")
         self.step = checkpoint.state.step
-        self._aside.do(partial(self._write, checkpoint))
+        self._worker.do(partial(self._write, checkpoint))
 
     def require_saved(self) -> None:
         """To be called when all jobs are done.

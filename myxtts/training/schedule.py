@@ -41,7 +41,3 @@ class Schedule:
         if not self.guided or not self.config.guide_steps:
             return tf.zeros([])
         return tf.maximum(0.0, 1.0 - tf.cast(taken, tf.float32) / self.config.guide_steps)
-
-    def adversarial(self, taken: int) -> bool:
-        """Whether a vocoder's discriminators take part."""
-        return self.config.target == "vocoder" and taken >= self.config.critics_after

@@ -14,7 +14,7 @@ from myxtts.errors import UsageError
 from myxtts.text.tokenizer import Tokenizer
 
 SAMPLES = 2  # sentences that are spoken while a run goes on
-EXAMINED = 16  # sentences that are spoken to be scored
+EVALUATED = 16  # sentences that are spoken to be scored
 
 
 def make_sets(

@@ -30,7 +30,7 @@ Losses = dict[str, tf.Tensor]
 
 
 class Trainable(Protocol):
-    """What a step needs of a model; `XTTS` and `JudgedVocoder` are such."""
+    """What a step needs of a model; `XTTS` and `VocoderGAN` are such."""
 
     trainable_variables: list[keras.Variable]
     symbol_table: keras.Variable | None
@@ -39,7 +39,7 @@ class Trainable(Protocol):
 
     def named_weights(self) -> dict[str, keras.Variable]: ...
 
-    def remembered(self) -> dict[str, keras.Variable]: ...
+    def buffers(self) -> dict[str, keras.Variable]: ...
 
 
 class TrainStep:
@@ -95,7 +95,7 @@ class TrainStep:
 
     def given(self) -> "Given":
         """What a gradient is found from besides a batch, as it is now."""
-        buffers = [buffer.value for buffer in self.model.remembered().values()]
+        buffers = [buffer.value for buffer in self.model.buffers().values()]
         weights, taken, scale, *buffers = (v.read_value() for v in (self.weights, self.taken, self.scale, *buffers))
         return Given(weights, buffers, taken, scale)
 
@@ -122,7 +122,7 @@ class TrainStep:
     def variables(self) -> dict[str, tf.Variable]:
         """Every variable of model, optimizer and moving average by name."""
         own = (self.weights, self.average, self.momentum, self.velocity, self.count, self.taken, self.elapsed)
-        buffers = {f"model/{name}": v for name, v in self.model.remembered().items()}
+        buffers = {f"model/{name}": v for name, v in self.model.buffers().items()}
         return {**{v.name: v for v in (*own, self.scale, self._good)}, **buffers}
 
     def named_weights(self, averaged: bool = False) -> dict[str, np.ndarray]:
@@ -150,7 +150,7 @@ class TrainStep:
 
     def _scalars_and_buffers(self) -> dict[str, tf.Variable]:
         scale = {"scale": self.scale, "good": self._good} if self._scaled else {}
-        return {"step": self.count, **self.model.remembered(), **scale}
+        return {"step": self.count, **self.model.buffers(), **scale}
 
     def restore(self, arrays: dict[str, np.ndarray], taken: int = 0, optimizer: bool = True) -> None:
         """Takes back what `arrays` gave, with or without what the optimizer remembers.
@@ -193,7 +193,7 @@ class TrainStep:
         found = fit(average, shapes)
         if not found.fitting:
             raise UsageError(f"none of the checkpoint's weights fits this model: {found.describe()}")
-        for name, variable in self.model.remembered().items():
+        for name, variable in self.model.buffers().items():
             if name in arrays and arrays[name].shape == tuple(variable.shape):
                 variable.assign(arrays[name])
         self.weights.assign(self.parameters.join(fresh | found.fitting))
@@ -341,15 +341,15 @@ class Gradient:
         batch = layout.unpack(floats, labels)
         sizes = sizes_of(batch) if head is None else read_sizes(head)
         learning = [tensor for tensor, learns in zip(slices, self._learns, strict=True) if learns]
-        kept = list(zip(model.remembered().values(), buffers, strict=True))
+        kept = list(zip(model.buffers().values(), buffers, strict=True))
         with tf.GradientTape(watch_accessed_variables=False, persistent=True) as tape:
             tape.watch(learning)
             with self._parameters.scope(slices, kept):
                 found = self._objective(model, batch, sizes, adversarial or self._guidance(taken))
-            goals = [(goal.loss * scale, {id(v) for v in goal.weights}) for goal in found.goals]
+            terms = [(term.loss * scale, {id(v) for v in term.weights}) for term in found.terms]
         variables = model.named_weights().values()
         gradients: dict[int, tf.Tensor] = {}
-        for loss, moved in goals:
+        for loss, moved in terms:
             places = [n for n, v in enumerate(variables) if id(v) in moved and self._learns[n]]
             gradients.update(zip(places, tape.gradient(loss, [slices[n] for n in places]), strict=True))
         flat = self._parameters.flatten(

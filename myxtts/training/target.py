@@ -23,28 +23,34 @@ from myxtts.config.config import XTTSConfig
 from myxtts.config.load import differences
 from myxtts.data.dataset import HostDataset
 from myxtts.errors import UsageError
-from myxtts.models.critics import JudgedVocoder
+from myxtts.models.discriminators import VocoderGAN
+from myxtts.models.engines import AcousticEngine, VocoderEngine
 from myxtts.models.layers import unstack_frames
 from myxtts.models.vocoder import Vocoder
-from myxtts.models.voicebox import Voicebox, WaveMaker
 from myxtts.models.xtts import XTTS, XTTSOutput
 from myxtts.pipeline.featurize import Featurizer, WaveFeaturizer
 from myxtts.pipeline.feed import join
 from myxtts.pipeline.stage import naming_stage
 from myxtts.training.flat_start import FlatStart
 from myxtts.training.metrics import Pictures
-from myxtts.training.sampler import Speaker
+from myxtts.training.sampler import SampleGenerator
 from myxtts.training.sets import sample_places
 
 # The sections of the configuration that decide the shapes of each target's weights, and what in them does not.
 SHAPED_BY = {"speech": ("model", "audio"), "vocoder": ("vocoder", "audio")}
-SHAPELESS = ("model.reference_frames", "vocoder.slice_frames")
+SHAPELESS = (
+    "model.reference_frames", "vocoder.slice_frames", "vocoder.discriminators_after", "vocoder.adversarial_loss",
+    "vocoder.feature_matching_loss",
+)  # fmt: skip
 
 
 class Target(Protocol):
     """One kind of training."""
 
     loss_tells_best: bool  # whether the lowest validation loss is what one wants to speak with
+
+    def adversarial(self, step: int) -> bool:
+        """Whether discriminators take part in that step."""
 
     def make_model(self) -> Any:
         """A new model, on the current device."""
@@ -59,16 +65,21 @@ class Target(Protocol):
         dataset: HostDataset,
         device: str,
         stop: threading.Event,
-        turn: AbstractContextManager,
+        device_lock: AbstractContextManager,
     ) -> Iterator[StepInput]:
         """Looks at the first batches of a new run before they are trained on; gives all of them."""
 
     def draw(self, packed: PackedBatch, output: Any) -> Pictures:
         """The first clip of a batch as it is and as the model makes it."""
 
-    def make_speaker(
-        self, dataset: HostDataset, voices: dict[str, np.ndarray], device: str, turn: AbstractContextManager, count: int
-    ) -> Speaker:
+    def make_generator(
+        self,
+        dataset: HostDataset,
+        voices: dict[str, np.ndarray],
+        device: str,
+        device_lock: AbstractContextManager,
+        count: int,
+    ) -> SampleGenerator:
         """What speaks so many samples of that dataset."""
 
 
@@ -79,6 +90,9 @@ class SpeechTarget:
 
     def __init__(self, config: XTTSConfig, symbols: int, card: bool):
         self._config, self._symbols, self._card = config, symbols, card
+
+    def adversarial(self, step: int) -> bool:
+        return False
 
     def make_model(self) -> XTTS:
         config = self._config
@@ -94,7 +108,7 @@ class SpeechTarget:
         dataset: HostDataset,
         device: str,
         stop: threading.Event,
-        turn: AbstractContextManager,
+        device_lock: AbstractContextManager,
     ) -> Iterator[StepInput]:
         """Sweeps over the first batches to set up the alignment guide."""
         config = self._config.training
@@ -107,7 +121,7 @@ class SpeechTarget:
             if stop.is_set():
                 return iter(())
             names = functools.partial(dataset.names, number)
-            with naming_stage("flat start", number, names), turn, tf.device(device):
+            with naming_stage("flat start", number, names), device_lock, tf.device(device):
                 flat_start.add(join(batch, device), first=sweep == 0)
                 if number == len(first) - 1:
                     flat_start.finish_sweep()
@@ -119,73 +133,91 @@ class SpeechTarget:
         spoken = unstack_frames(output.mel, step)[0, :frames].numpy()
         return Pictures(batch.mel[0, :frames].numpy(), spoken, output.path[0, :tokens, : frames // step].numpy())
 
-    def make_speaker(
-        self, dataset: HostDataset, voices: dict[str, np.ndarray], device: str, turn: AbstractContextManager, count: int
-    ) -> Speaker:
+    def make_generator(
+        self,
+        dataset: HostDataset,
+        voices: dict[str, np.ndarray],
+        device: str,
+        device_lock: AbstractContextManager,
+        count: int,
+    ) -> SampleGenerator:
         places = sample_places(dataset, count)
         clips = [dataset.pack[int(dataset.clips[place])] for place in places]
         # A speaker without a voice of its own borrows the first one.
         references = [voices.get(clip.speaker, next(iter(voices.values()))) for clip in clips]
         tokens = [dataset.tokens(place) for place in places]
         audio = self._config.audio
-        with turn, tf.device(device):
+        with device_lock, tf.device(device):
             model = XTTS(self._config.model, self._symbols, audio.n_mels)
             model.create_variables()
             vocoder = read_vocoder(find_vocoder(None, audio)[0], audio, device)
-        box, maker = Voicebox(model, device, turn), WaveMaker(vocoder, audio, device, turn)
+        acoustic, vocoder_engine = (
+            AcousticEngine(model, device, device_lock),
+            VocoderEngine(vocoder, audio, device, device_lock),
+        )
 
         def say(number: int) -> np.ndarray:
-            return maker.wave(box.mel(tokens[number], box.voice(references[number])))
+            return vocoder_engine.wave(acoustic.mel(tokens[number], acoustic.voice(references[number])))
 
         texts, languages = [clip.text for clip in clips], [clip.language for clip in clips]
         recordings, speakers = _recordings(dataset, places), [clip.speaker for clip in clips]
-        return Speaker(texts, languages, _loader(model, device, turn), say, recordings, speakers)
+        return SampleGenerator(texts, languages, _loader(model, device, device_lock), say, recordings, speakers)
 
 
 class VocoderTarget:
     """Mel to waves."""
 
-    loss_tells_best = False  # critics prefer what is sharper than the mean, which costs some of the spectral loss
+    loss_tells_best = False  # discriminators prefer what is sharper than the mean, which costs spectral loss
 
     def __init__(self, config: XTTSConfig, card: bool):
         self._config, self._card = config, card
 
-    def make_model(self) -> JudgedVocoder:
-        return JudgedVocoder(self._config.vocoder, self._config.audio, self._card)
+    def adversarial(self, step: int) -> bool:
+        return step >= self._config.vocoder.discriminators_after
+
+    def make_model(self) -> VocoderGAN:
+        return VocoderGAN(self._config.vocoder, self._config.audio, self._card)
 
     def make_featurizer(self) -> Featurizer:
         return WaveFeaturizer(self._config)
 
     def begin(
         self,
-        model: JudgedVocoder,
+        model: VocoderGAN,
         feed: Iterator[StepInput],
         dataset: HostDataset,
         device: str,
         stop: threading.Event,
-        turn: AbstractContextManager,
+        device_lock: AbstractContextManager,
     ) -> Iterator[StepInput]:
         return feed
 
     def draw(self, packed: PackedBatch, output: tf.Tensor) -> Pictures:
         return Pictures(packed.unpack().mel[0].numpy(), log_mel(output[:1], self._config.audio)[0].numpy(), None)
 
-    def make_speaker(
-        self, dataset: HostDataset, voices: dict[str, np.ndarray], device: str, turn: AbstractContextManager, count: int
-    ) -> Speaker:
+    def make_generator(
+        self,
+        dataset: HostDataset,
+        voices: dict[str, np.ndarray],
+        device: str,
+        device_lock: AbstractContextManager,
+        count: int,
+    ) -> SampleGenerator:
         audio = self._config.audio
         places = sample_places(dataset, count)
         recordings = _recordings(dataset, places)
         mels = [reference_mel(wave, audio, 1) for wave in recordings]
-        with turn, tf.device(device):
+        with device_lock, tf.device(device):
             model = Vocoder(self._config.vocoder, audio)
             model.create_variables()
-        maker = WaveMaker(model, audio, device, turn)
+        vocoder_engine = VocoderEngine(model, audio, device, device_lock)
         clips = [dataset.pack[int(dataset.clips[place])] for place in places]
         texts, languages = [clip.text for clip in clips], [clip.language for clip in clips]
-        load = _loader(model, device, turn, besides=("discriminators",))
+        load = _loader(model, device, device_lock, besides=("discriminators",))
         speakers = [clip.speaker for clip in clips]
-        return Speaker(texts, languages, load, lambda n: maker.wave(mels[n]), recordings, speakers, copies=True)
+        return SampleGenerator(
+            texts, languages, load, lambda n: vocoder_engine.wave(mels[n]), recordings, speakers, copies=True
+        )
 
 
 def _recordings(dataset: HostDataset, places: list[int]) -> list[np.ndarray]:
@@ -193,12 +225,12 @@ def _recordings(dataset: HostDataset, places: list[int]) -> list[np.ndarray]:
 
 
 def _loader(
-    model: Any, device: str, turn: AbstractContextManager, besides: Sequence[str] = ()
+    model: Any, device: str, device_lock: AbstractContextManager, besides: Sequence[str] = ()
 ) -> Callable[[dict[str, np.ndarray]], None]:
-    """What gives a model on a device new averaged weights, when it is its turn."""
+    """What gives a model on a device new averaged weights, under the lock of the device."""
 
     def load(average: dict[str, np.ndarray]) -> None:
-        with turn, tf.device(device):
+        with device_lock, tf.device(device):
             load_average(model, average, besides)
 
     return load

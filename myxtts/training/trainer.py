@@ -27,19 +27,19 @@ from myxtts.errors import UsageError
 from myxtts.pipeline.clock import StageClock
 from myxtts.pipeline.feed import SLOTS, Feed, most_slots
 from myxtts.pipeline.stage import StageError, naming_stage, some
-from myxtts.training.aside import Aside
+from myxtts.training.background import BackgroundWorker
 from myxtts.training.bad_steps import BadSteps
 from myxtts.training.limits import Limits
 from myxtts.training.logbook import Logbook
 from myxtts.training.memory import explaining_memory, make_room
-from myxtts.training.metrics import Event, Examined, Metrics, Notice, Primed, Resized, RunFacts, Sample, Summary
+from myxtts.training.metrics import EvaluationResult, Event, Metrics, Notice, Primed, Resized, RunFacts, Sample, Summary
 from myxtts.training.pace import Pace
 from myxtts.training.parallel import ParallelStep
 from myxtts.training.run_ahead import RunAhead
-from myxtts.training.sampler import Examiner, Sampler
+from myxtts.training.sampler import Evaluator, Sampler
 from myxtts.training.saver import Saver
 from myxtts.training.schedule import Schedule
-from myxtts.training.sets import EXAMINED, SAMPLES, collect_voices, go_without_validation, make_sets
+from myxtts.training.sets import EVALUATED, SAMPLES, collect_voices, go_without_validation, make_sets
 from myxtts.training.step import EvaluateStep, TrainStep
 from myxtts.training.target import make_target, refuse_other_model
 from myxtts.training.validation import validate
@@ -95,14 +95,14 @@ class XTTSTrainer:
         self.target = make_target(config, len(self.tokenizer.symbols), self.devices.for_card)
         self.featurizer = self.target.make_featurizer()
         # Feed, sample audio and, with one card, training share the data device: threads take turns to give a card work.
-        self._turn: AbstractContextManager = threading.RLock() if self.devices.uses_gpu else nullcontext()
-        self._training_turn = nullcontext() if self.devices.two_devices else self._turn
+        self._device_lock: AbstractContextManager = threading.RLock() if self.devices.uses_gpu else nullcontext()
+        self._training_lock = nullcontext() if self.devices.two_devices else self._device_lock
         with tf.device(self.devices.model_device):
             self._given_model = model
             self.model = model or self.target.make_model()
             self.model.create_variables()
             self.step = (
-                ParallelStep(self.model, config.training, self.devices, self._turn)
+                ParallelStep(self.model, config.training, self.devices, self._device_lock)
                 if self.devices.both_train
                 else TrainStep(self.model, config.training, self.devices.compiled)
             )
@@ -186,7 +186,7 @@ class XTTSTrainer:
             most=data.prefetch or most_slots(self.config.step_clips),
             slots=data.prefetch or SLOTS,
             resized=lambda slots, reason: note(Resized(self.state.step, slots, reason)),
-            turn=self._turn,
+            device_lock=self._device_lock,
             stop=stop,
             purpose=purpose,
             save_memory=self._notices.append if self.config.training.auto_batch else None,
@@ -216,8 +216,8 @@ class XTTSTrainer:
             explaining_memory(self.config, lambda: self.step.parts),
             locked_run(run),
             Logbook(run, show, self.state.step) as logbook,
-            Aside[Event]() as speaking,  # apart, so that no checkpoint waits for it
-            Aside[Event]() as aside,
+            BackgroundWorker[Event]() as speaking,  # apart, so that no checkpoint waits for it
+            BackgroundWorker[Event]() as worker,
             self._feed(
                 self.train_set, clock, self.state.batches, config.epochs, note=logbook.record_event, stop=stop
             ) as feed,
@@ -228,10 +228,10 @@ class XTTSTrainer:
                 stack.callback(self._give_back)
             logbook.record_run(RunFacts.of(self.state.step, self.config, self.devices))
             judged = self.val_set is not None and self.target.loss_tells_best
-            saver = Saver(run, config.keep, aside, self.state.step, judged)
+            saver = Saver(run, config.keep, worker, self.state.step, judged)
             wanted = (
                 (config.sample_every, self._make_sampler(Sampler, SAMPLES, run, speaking)),
-                (config.eval_every, self._make_sampler(Examiner, EXAMINED, run, speaking)),
+                (config.eval_every, self._make_sampler(Evaluator, EVALUATED, run, speaking)),
             )
             samplers = [(every, sampler) for every, sampler in wanted if self._comes(every)]
             for _, sampler in samplers:
@@ -241,7 +241,7 @@ class XTTSTrainer:
                 if not stop.is_set():
                     logbook.record_event(Primed(seconds, feed.ready))
             pace = Pace(clock, self.state.seconds)
-            stack.enter_context(self._saved_in_the_end(saver, logbook, (aside, speaking), pace))
+            stack.enter_context(self._saved_in_the_end(saver, logbook, (worker, speaking), pace))
             if self.state.owes_validation and self.val_set:
                 self._validate(logbook, stop)
                 if not self.state.owes_validation:
@@ -261,7 +261,7 @@ class XTTSTrainer:
                     complete = complete or self.bad_steps.too_many
                 improved = False
                 if self.val_set and (self.state.step % config.val_every == 0 or complete):
-                    with pace.aside():
+                    with pace.paused():
                         improved = self._validate(logbook, stop)
                 last = complete or stop.is_set() or self.limits.patience_is_over
                 if self.state.step % config.save_every == 0 or improved or last:
@@ -269,7 +269,7 @@ class XTTSTrainer:
                 for every, sampler in samplers:
                     if self.state.step % every == 0:
                         sampler.begin(self.state.step, self.step.averaged_weights)
-                self._tell(logbook, [*aside.take_reports(), *speaking.take_reports()])
+                self._tell(logbook, [*worker.take_reports(), *speaking.take_reports()])
                 if report.is_set():
                     report.clear()
                     logbook.record_event(self._summary(pace))
@@ -287,7 +287,7 @@ class XTTSTrainer:
 
     @contextmanager
     def _saved_in_the_end(
-        self, saver: Saver, logbook: Logbook, asides: Sequence[Aside[Event]], pace: Pace
+        self, saver: Saver, logbook: Logbook, workers: Sequence[BackgroundWorker[Event]], pace: Pace
     ) -> Iterator[None]:
         """Whatever error or signal ends the block, what was learned is on the disk."""
         try:
@@ -296,21 +296,21 @@ class XTTSTrainer:
             if saver.step < self.state.step:
                 saver.save(self._checkpoint(pace))
                 self._notices.append(f"💾 saved before the run ends: {saver.run / 'latest'}")
-            self._tell(logbook, [event for aside in asides for event in aside.finish()])
+            self._tell(logbook, [event for worker in workers for event in worker.finish()])
             raise
         if saver.step < self.state.step:  # stopped while it waited for data
             saver.save(self._checkpoint(pace))
-        self._tell(logbook, [event for aside in asides for event in aside.finish()])
+        self._tell(logbook, [event for worker in workers for event in worker.finish()])
         saver.require_saved()
 
     def take_step(self, batch: StepInput) -> dict[str, tf.Tensor]:
         """One optimizer step; where memory runs out and `auto_batch` allows it, in smaller parts."""
-        adversarial = self.step.schedule.adversarial(self.state.step)
+        adversarial = self.target.adversarial(self.state.step)
         names = functools.partial(self.train_set.names, self.state.batches)
         while True:
             try:
                 device = tf.device(self.devices.model_device)
-                with naming_stage("train", self.state.batches, names), self._training_turn, device:
+                with naming_stage("train", self.state.batches, names), self._training_lock, device:
                     return self.step(batch, adversarial)
             except StageError as error:
                 if not error.out_of_memory:
@@ -326,8 +326,8 @@ class XTTSTrainer:
         for event in (*notices, *reports):
             if isinstance(event, Sample):
                 logbook.record_sample(event)
-            elif isinstance(event, Examined):
-                logbook.record_examination(event)
+            elif isinstance(event, EvaluationResult):
+                logbook.record_evaluation(event)
             elif isinstance(event, Notice):
                 logbook.record_event(event)
 
@@ -363,7 +363,7 @@ class XTTSTrainer:
         """All batches; those of a new run are first looked at as the target wants it."""
         if self.state.step or self.state.knows_alignment:
             return feed
-        return self.target.begin(self.model, feed, self.train_set, self.devices.model_device, stop, self._training_turn)
+        return self.target.begin(self.model, feed, self.train_set, self.devices.model_device, stop, self._training_lock)
 
     # Looking and saving
 
@@ -373,7 +373,7 @@ class XTTSTrainer:
         with self._feed(self.val_set, StageClock(), epochs=1, shuffle=False, stop=stop, purpose="validation") as feed:
             names = functools.partial(self.val_set.names, shuffle=False)
             device, draw = self.devices.model_device, self.target.draw
-            found = validate(self.state.step, feed, self.evaluate, draw, device, names, stop, self._training_turn)
+            found = validate(self.state.step, feed, self.evaluate, draw, device, names, stop, self._training_lock)
         self.state.owes_validation = found is None
         if found is None:
             return False
@@ -403,9 +403,9 @@ class XTTSTrainer:
         """Whether what is done every so many steps will be done at all."""
         return bool(every) and self.config.training.max_steps // every > self.state.step // every
 
-    def _make_sampler(self, kind: type[Sampler], count: int, run: Path, aside: Aside[Event]) -> Sampler:
+    def _make_sampler(self, kind: type[Sampler], count: int, run: Path, worker: BackgroundWorker[Event]) -> Sampler:
         device = self.devices.data_device if self.devices.two_devices else HOST
         spoken = self.val_set or self.train_set
-        turn = self._turn if self.devices.two_devices else nullcontext()  # the host is nobody else's
-        make_speaker = functools.partial(self.target.make_speaker, spoken, self.voices, device, turn, count)
-        return kind(make_speaker, self.config.audio.sample_rate, run, aside)
+        device_lock = self._device_lock if self.devices.two_devices else nullcontext()  # the host is nobody else's
+        make_generator = functools.partial(self.target.make_generator, spoken, self.voices, device, device_lock, count)
+        return kind(make_generator, self.config.audio.sample_rate, run, worker)

@@ -28,7 +28,7 @@ def validate(
     device: str,
     names: Callable[[int], list[str]],
     stop: threading.Event,
-    turn: AbstractContextManager,
+    device_lock: AbstractContextManager,
 ) -> Validation | None:
     """Averages the losses over the clips, and keeps the first one to look at.
 
@@ -40,12 +40,12 @@ def validate(
         device: where the model lives.
         names: the clips of a batch.
         stop: has ended the feed early when it is set.
-        turn: held while the device is given work, where the feed gives it work too.
+        device_lock: held while the device is given work, where the feed gives it work too.
     """
     results, weights, first = [], [], None
     for number, given in enumerate(feed):
         batch = join(given, device)
-        with naming_stage("validation", number, functools.partial(names, number)), turn, tf.device(device):
+        with naming_stage("validation", number, functools.partial(names, number)), device_lock, tf.device(device):
             losses, output = evaluate(batch)
             weight = tf.reduce_sum(read_sizes(batch.labels).weights)
         results.append({name: float(value) for name, value in losses.items()})  # host sync
@@ -54,6 +54,6 @@ def validate(
     if first is None or stop.is_set():
         return None
     means = {name: float(np.average([r[name] for r in results], weights=weights)) for name in results[0]}
-    with turn, tf.device(device):
+    with device_lock, tf.device(device):
         pictures = draw(*first)
     return Validation(step, means, pictures)

@@ -1,6 +1,6 @@
 """What the vocoder's training minimises, each part by its name.
 
-In: a WaveBatch and what the vocoder and its critics made of it.
+In: a WaveBatch and what the vocoder and its discriminators made of it.
 Out: {"name": scalar}, means over the clips with weight; the losses of a batch's parts add up to those of the whole.
 """
 
@@ -13,7 +13,7 @@ from myxtts.audio.mel import log_mel, smooth_magnitudes
 from myxtts.audio.pitch import BYTE_PITCHES, OCTAVES, STEP
 from myxtts.batch import WaveBatch
 from myxtts.config.config import LONGEST_WINDOW, AudioConfig
-from myxtts.models.critics import Opinion
+from myxtts.models.discriminators import Discriminated
 
 WINDOWS = (LONGEST_WINDOW, 1024, 512, 256, 128)  # long ones tell pitch, short ones tell when
 QUIETEST = 1e-4  # magnitude below which differences are not heard
@@ -69,20 +69,21 @@ def _magnitudes(waves: tf.Tensor, window: int) -> tf.Tensor:
 
 
 def adversarial_losses(
-    made: Sequence[Opinion], recorded: Sequence[Opinion], share: tf.Tensor
-) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-    """What the critics' opinions cost: the vocoder for being found out, for looking different, and the critics."""
-    fooling = [_row_mean((1.0 - one.scores) ** 2) for one in made]
-    different = [
+    made: Sequence[Discriminated], recorded: Sequence[Discriminated], share: tf.Tensor
+) -> dict[str, tf.Tensor]:
+    """Least squares (Mao et al. 2017), for the vocoder `adversarial` and `feature_matching`; `discriminator`."""
+    adversarial = [_row_mean((1.0 - one.logits) ** 2) for one in made]
+    feature_matching = [
         _row_mean(tf.abs(ours - tf.stop_gradient(theirs))) / (_row_mean(tf.abs(tf.stop_gradient(theirs))) + 1e-3)
         for one, other in zip(made, recorded, strict=True)
-        for ours, theirs in zip(one.seen, other.seen, strict=True)
+        for ours, theirs in zip(one.feature_maps, other.feature_maps, strict=True)
     ]
-    judging = [
-        _row_mean((1.0 - other.scores) ** 2) + _row_mean(one.scores**2)
+    discriminator = [
+        _row_mean((1.0 - other.logits) ** 2) + _row_mean(one.logits**2)
         for one, other in zip(made, recorded, strict=True)
     ]
-    return tuple(tf.reduce_sum(share * tf.add_n(parts)) / len(parts) for parts in (fooling, different, judging))
+    parts = {"adversarial": adversarial, "feature_matching": feature_matching, "discriminator": discriminator}
+    return {name: tf.reduce_sum(share * tf.add_n(losses)) / len(losses) for name, losses in parts.items()}
 
 
 def _row_mean(values: tf.Tensor) -> tf.Tensor:

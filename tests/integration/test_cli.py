@@ -84,7 +84,11 @@ def test_missing_and_foreign_checkpoints(run_here, trained, tmp_path):
     subprocess.run(["cp", "-rL", trained / "latest", other], check=True)
     text = (other / "config.yaml").read_text().replace("width: 32", "width: 64")
     (other / "config.yaml").write_text(text)
-    fails(run_here("synthesize", "--checkpoint", other, "--text", "hi", "-o", out), 2, "speaker/queries [4, 32], needed [4, 64]")
+    fails(
+        run_here("synthesize", "--checkpoint", other, "--text", "hi", "-o", out),
+        2,
+        "speaker/queries [4, 32], needed [4, 64]",
+    )
     assert not out.exists()
 
 
@@ -122,7 +126,7 @@ def test_a_recording_that_is_read_is_never_written_over(run_here, corpus, tmp_pa
 
 
 def test_flags_of_the_other_target_are_refused(run_here, tmp_path):
-    fails(run_here("train", "--train-data", tmp_path, "--critics-after", "2"), 2, "--target vocoder")
+    fails(run_here("train", "--train-data", tmp_path, "--discriminators-after", "2"), 2, "--target vocoder")
     vocoder = ("train", "--target", "vocoder", "--train-data", tmp_path)
     fails(run_here(*vocoder, "--reference-gain-db", "3"), 2, "needs no reference")
 

@@ -9,9 +9,10 @@ from myxtts.checkpoint.folder import read_checkpoint
 from myxtts.errors import UsageError
 
 SMALL = """
-vocoder: {width: 16, blocks: 1, pitch_width: 16, pitch_blocks: 1, critic_width: 4, slice_frames: 16}
+vocoder: {width: 16, blocks: 1, pitch_width: 16, pitch_blocks: 1, discriminator_width: 4, slice_frames: 16,
+          discriminators_after: 4}
 data: {batch_size: 4, buckets: 1, val_clips: 4, stall_timeout: 1800}
-training: {target: vocoder, log_every: 2, val_every: 4, save_every: 4, critics_after: 4, max_steps: 8, sample_every: 8}
+training: {target: vocoder, log_every: 2, val_every: 4, save_every: 4, max_steps: 8, sample_every: 8}
 """
 
 
@@ -35,10 +36,10 @@ def lines_of(run, kind: str) -> list[dict]:
     return [line for line in lines if line["kind"] == kind]
 
 
-def test_the_command_trains_and_calls_the_critics_when_told(run):
-    judging = {line["step"]: line["losses"].get("judging") for line in lines_of(run, "train")}
-    assert judging[2] is judging[4] is None
-    assert judging[6] > 0
+def test_the_command_trains_with_discriminators_when_told(run):
+    losses = {line["step"]: line["losses"].get("discriminator") for line in lines_of(run, "train")}
+    assert losses[2] is losses[4] is None
+    assert losses[6] > 0
     assert [line["step"] for line in lines_of(run, "validation")] == [4, 8]
     assert [path.parent.name for path in (run / "samples").glob("*/1.wav")] == ["step-00000008"]
 

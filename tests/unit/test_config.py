@@ -149,7 +149,7 @@ def test_configuration_cannot_be_changed():
     ("values", "message"),
     [
         ({"training.target": "vocoder", "training.mixed_precision": "bfloat16"}, "trained in float32"),
-        ({"training.target": "vocoder", "training.early_stop": 3}, "critics make worse"),
+        ({"training.target": "vocoder", "training.early_stop": 3}, "discriminators make worse"),
         ({"vocoder.slice_frames": 12}, "must be 13 or more"),
         ({"vocoder.slice_frames": 16, "audio.hop_samples": 128}, "must be 25 or more"),
     ],

@@ -10,7 +10,7 @@ from myxtts.checkpoint.earlier import named, speech_places, vocoder_places
 from myxtts.checkpoint.folder import read_checkpoint
 from myxtts.checkpoint.weights import PARAMETERS, part_of
 from myxtts.config.load import build
-from myxtts.models.critics import JudgedVocoder
+from myxtts.models.discriminators import VocoderGAN
 from myxtts.models.xtts import XTTS
 from tests.synthetic import make_hums
 
@@ -38,8 +38,8 @@ def test_the_vector_of_a_speech_model_is_cut_where_its_parameters_lay(values):
 
 
 def test_the_vector_of_a_vocoder_is_cut_where_its_parameters_lay():
-    config = build({"training.target": "vocoder", "vocoder.critic_width": 2, "vocoder.blocks": 1})
-    assert list(vocoder_places(config)) == names_and_shapes(JudgedVocoder(config.vocoder, config.audio))
+    config = build({"training.target": "vocoder", "vocoder.discriminator_width": 2, "vocoder.blocks": 1})
+    assert list(vocoder_places(config)) == names_and_shapes(VocoderGAN(config.vocoder, config.audio))
 
 
 def test_moments_with_the_names_of_keras_optimizer_are_read():

@@ -6,8 +6,8 @@ import tensorflow as tf
 from myxtts.batch import Batch
 from myxtts.config.config import MODEL_SIZES, ModelConfig
 from myxtts.config.load import build
-from myxtts.models.pitch import hear_melody
-from myxtts.models.refiner import GRAIN, Refiner
+from myxtts.models.pitch import average_pitch
+from myxtts.models.refiner import RESIDUAL, Refiner
 from myxtts.models.speaker import SpeakerEncoder
 from myxtts.models.xtts import XTTS
 from myxtts.training.losses import count_batch, speech_losses, total_loss
@@ -36,7 +36,7 @@ def make_batch(seed: int, tokens: int, frames: int, reference: int) -> Batch:
         mel_lengths=tf.constant([frames]),
         pitch=tf.constant(random.choice([0, 88, 165], (1, frames)), tf.int32),
         noise=tf.constant(random.normal(size=(1, frames, N_MELS)), tf.float32),
-        moments=tf.constant(random.random(1), tf.float32),
+        timesteps=tf.constant(random.random(1), tf.float32),
         reference=tf.constant(random.normal(size=(1, reference, N_MELS)), tf.float32),
         reference_lengths=tf.constant([reference]),
         weights=tf.ones([1]),
@@ -75,8 +75,8 @@ def test_padding_never_changes_a_result(model):
         np.testing.assert_allclose(together.prior[0, :steps], alone.prior[0], atol=2e-4)
         np.testing.assert_allclose(together.log_durations[0, :5], alone.log_durations[0], atol=2e-4)
         np.testing.assert_array_equal(together.path[0, :5, :steps], alone.path[0])
-        np.testing.assert_allclose(together.heights[0, :5], alone.heights[0], atol=2e-4)
-        np.testing.assert_allclose(together.melody.heights[0, :5], alone.melody.heights[0], atol=2e-4)
+        np.testing.assert_allclose(together.log_f0[0, :5], alone.log_f0[0], atol=2e-4)
+        np.testing.assert_allclose(together.token_pitch.log_f0[0, :5], alone.token_pitch.log_f0[0], atol=2e-4)
         np.testing.assert_allclose(together.velocity[0, :steps], alone.velocity[0], atol=2e-4)
         assert float(tf.reduce_sum(tf.abs(together.mel[0, steps:]))) == 0.0
 
@@ -169,9 +169,9 @@ def test_sizes_grow():
 def test_the_melody_of_tokens_is_the_mean_pitch_of_their_voiced_frames():
     path = tf.constant([[[1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0], [0.0, 0.0, 0.0, 1.0]]])
     pitch = tf.constant([[180.0, 180.0, 720.0, 0.0, 0.0, 0.0, 90.0, 90.0]])
-    melody = hear_melody(pitch, path, 2)
-    np.testing.assert_allclose(melody.heights[0], [2 / 3, 0.0, -1.0], atol=1e-5)
-    np.testing.assert_allclose(melody.voicing[0], [0.75, 0.0, 1.0], atol=1e-5)
+    token_pitch = average_pitch(pitch, path, 2)
+    np.testing.assert_allclose(token_pitch.log_f0[0], [2 / 3, 0.0, -1.0], atol=1e-5)
+    np.testing.assert_allclose(token_pitch.voicing[0], [0.75, 0.0, 1.0], atol=1e-5)
 
 
 def test_a_higher_pitch_and_more_steps_change_the_mel_and_not_its_length(model):
@@ -187,12 +187,12 @@ def test_a_higher_pitch_and_more_steps_change_the_mel_and_not_its_length(model):
 
 
 def test_a_refiner_that_knows_the_way_draws_what_is_missing():
-    """The velocity from noise to a fixed grain is constant, so any number of steps arrives there."""
+    """The velocity from noise to a fixed residual is constant, so any number of steps arrives there."""
     refiner = Refiner(CONFIG, N_MELS)
-    noise, grain = tf.random.normal([1, 5, 16], seed=1), tf.random.normal([1, 5, 16], seed=2)
+    noise, residual = tf.random.normal([1, 5, 16], seed=1), tf.random.normal([1, 5, 16], seed=2)
     mask, states = tf.ones([1, 5, 1]), tf.zeros([1, 5, 16])
-    refiner(noise, tf.zeros([1]), grain, states, mask)
-    refiner.call = lambda *_: grain - noise
+    refiner(noise, tf.zeros([1]), residual, states, mask)
+    refiner.call = lambda *_: residual - noise
     for steps in (1, 3, 8):
-        drawn = refiner.draw(noise, grain, states, mask, tf.constant(steps))
-        np.testing.assert_allclose(drawn, GRAIN * grain, atol=1e-5)
+        drawn = refiner.sample(noise, residual, states, mask, tf.constant(steps))
+        np.testing.assert_allclose(drawn, RESIDUAL * residual, atol=1e-5)

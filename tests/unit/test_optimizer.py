@@ -60,8 +60,6 @@ def test_the_schedule_follows_the_nearest_limit():
     guided = [float(schedule.guidance(tf.constant(step, tf.int64))) for step in (0, 300, 600, 900)]
     assert guided == pytest.approx([1.0, 0.5, 0.0, 0.0])
     assert float(Schedule(config, guided=False).guidance(zero)) == 0.0
-    vocoder = Schedule(build({"training.target": "vocoder", "training.critics_after": 7}).training)
-    assert [vocoder.adversarial(step) for step in (6, 7)] == [False, True] and not schedule.adversarial(10**6)
 
 
 def test_slices_of_the_vector_are_the_parameters_and_no_copies():

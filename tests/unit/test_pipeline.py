@@ -386,7 +386,7 @@ def test_where_memory_runs_out_a_batch_is_prepared_in_parts_or_refused():
     assert told == [f"⚠️ out of memory: /CPU:0 prepares batches in {parts} parts from now on" for parts in (2, 4)]
     whole = featurize(FEATURIZER, raw_batch(64, seed=0))
     np.testing.assert_allclose(found[0].mel, whole.mel, atol=1e-5)
-    assert len(found) == 3 and not np.array_equal(found[0].moments[:1], found[0].moments[1:2])
+    assert len(found) == 3 and not np.array_equal(found[0].timesteps[:1], found[0].timesteps[1:2])
     with (
         pytest.raises(StageError, match="preprocess failed on batch 0") as caught,
         Feed(Repeated(3), Tight(), plan(), StageClock()) as feed,

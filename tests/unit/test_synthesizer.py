@@ -3,8 +3,9 @@ import pytest
 import tensorflow as tf
 
 from myxtts.errors import UsageError
-from myxtts.inference.synthesizer import LONGEST_CHARACTERS, fade, split_sentences
-from myxtts.models.voicebox import Compiled
+from myxtts.inference.synthesizer import fade
+from myxtts.models.engines import Compiled
+from myxtts.text.sentences import LONGEST_CHARACTERS, split_sentences
 
 
 def test_sentences_are_split_where_they_end():
@@ -45,7 +46,7 @@ def test_what_is_called_often_is_compiled_and_gives_the_same():
         eager.append(tf.executing_eagerly())
         return 2 * x
 
-    function = Compiled(double, [tf.TensorSpec([])], patience=2)
+    function = Compiled(double, [tf.TensorSpec([])], eager_calls=2)
     assert [float(function(tf.constant(float(number)))) for number in range(5)] == [0.0, 2.0, 4.0, 6.0, 8.0]
     assert eager == [True, True, False]  # called twice, traced once
 

@@ -1,4 +1,4 @@
-"""Pitch, pulses, the vocoder and its critics by themselves."""
+"""Pitch, pulses, the vocoder and its discriminators by themselves."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ from myxtts.checkpoint.weights import load_average
 from myxtts.config.load import build, flatten
 from myxtts.data.cache import learn_tokenizer, prepare
 from myxtts.data.dataset import HostDataset
-from myxtts.models.critics import JudgedVocoder
+from myxtts.models.discriminators import VocoderGAN
 from myxtts.models.vocoder import log_envelope, pulses
 from myxtts.pipeline.featurize import WaveFeaturizer
 from myxtts.training.step import TrainStep
@@ -23,7 +23,7 @@ from tests.helpers import flat
 
 CONFIG = build(
     {"vocoder.width": 16, "vocoder.blocks": 1, "vocoder.pitch_width": 16, "vocoder.pitch_blocks": 1,
-     "vocoder.critic_width": 4, "vocoder.slice_frames": 32, "training.target": "vocoder", "data.batch_size": 4,
+     "vocoder.discriminator_width": 4, "vocoder.slice_frames": 32, "training.target": "vocoder", "data.batch_size": 4,
      "data.val_clips": 0}
 )  # fmt: skip
 AUDIO = CONFIG.audio
@@ -75,7 +75,7 @@ def batch(packed) -> WaveBatch:
 def make_step(**training) -> TrainStep:
     keras.utils.set_random_seed(0)
     config = build({f"training.{name}": value for name, value in {"target": "vocoder", **training}.items()})
-    model = JudgedVocoder(CONFIG.vocoder, AUDIO)
+    model = VocoderGAN(CONFIG.vocoder, AUDIO)
     model.create_variables()
     return TrainStep(model, config.training)
 
@@ -160,7 +160,7 @@ def test_the_number_of_a_batch_decides_its_slices(dataset, packed):
 
 @dataclass(frozen=True)
 class History:
-    """A short training: twenty steps by spectra, forty with critics."""
+    """A short training: twenty steps by spectra, forty with discriminators."""
 
     step: TrainStep
     losses: list[dict[str, tf.Tensor]]
@@ -178,22 +178,22 @@ def history(packed) -> History:
     return History(step, losses, weights, step.traces)
 
 
-def test_critics_learn_and_are_heard_only_when_they_are_asked(history):
+def test_discriminators_learn_and_take_part_only_when_they_are_asked(history):
     size = sum(int(np.prod(v.shape)) for v in history.step.model.vocoder.trainable_variables)
     before, first, alone, judged = (history.weights[number] for number in (0, 1, 20, 21))
-    assert "judging" not in history.losses[19]
+    assert "discriminator" not in history.losses[19]
     assert np.abs(first[:size] - before[:size]).max() > 1e-4
     assert np.abs(first[size:] - before[size:]).max() < 1e-5  # decay only
-    assert float(history.losses[20]["judging"]) > 0
-    assert float(history.losses[20]["fooling"]) > 0
+    assert float(history.losses[20]["discriminator"]) > 0
+    assert float(history.losses[20]["adversarial"]) > 0
     assert np.abs(judged[size:] - alone[size:]).max() > 2e-4
     assert history.traces == 2
 
 
-def test_training_lowers_the_loss_and_the_critics_tell_the_two_apart(history):
+def test_training_lowers_the_loss_and_the_discriminators_tell_the_two_apart(history):
     losses = history.losses
     assert float(losses[19]["loss"]) < 0.8 * float(losses[0]["loss"])
-    assert float(losses[-1]["judging"]) < 0.9 * float(losses[20]["judging"])
+    assert float(losses[-1]["discriminator"]) < 0.9 * float(losses[20]["discriminator"])
 
 
 def test_parts_of_a_batch_give_what_the_whole_gives(packed, history, monkeypatch):
@@ -202,12 +202,12 @@ def test_parts_of_a_batch_give_what_the_whole_gives(packed, history, monkeypatch
     parts, other = history.step.find_gradient(packed, True)
     assert history.step.traces == history.traces + 1  # for all parts
     assert float(tf.norm(parts - gradient)) < 1e-3 * float(tf.norm(gradient))
-    for name in ("loss", "spectrum", "mel", "pitch", "fooling", "judging"):
+    for name in ("loss", "spectrum", "mel", "pitch", "adversarial", "discriminator"):
         assert float(other[name]) == pytest.approx(float(one[name]), rel=1e-4), name
 
 
-def test_a_vocoder_is_read_out_of_what_was_trained_with_critics(batch, history):
-    step, fresh = history.step, JudgedVocoder(CONFIG.vocoder, AUDIO)
+def test_a_vocoder_is_read_out_of_what_was_trained_with_discriminators(batch, history):
+    step, fresh = history.step, VocoderGAN(CONFIG.vocoder, AUDIO)
     fresh.create_variables()
     load_average(fresh.vocoder, step.arrays(), besides=["discriminators"])
     with step.parameters.scope(step.parameters.slices(step.average)):
@@ -236,7 +236,7 @@ def test_polishing_brings_an_untrained_vocoder_nearer_to_the_mel():
     wave, _ = glide(120, 200)
     mel = log_mel(tf.constant(wave[None]), AUDIO)
     noise = tf.random.stateless_normal([1, (mel.shape[1] - 1) * HOP], [0, 1])
-    vocoder = JudgedVocoder(CONFIG.vocoder, AUDIO).vocoder
+    vocoder = VocoderGAN(CONFIG.vocoder, AUDIO).vocoder
     distances = [
         float(tf.reduce_mean(tf.abs(log_mel(vocoder.speak(mel, noise, rounds), AUDIO) - mel))) for rounds in (0, 6)
     ]

@@ -18,79 +18,81 @@ from myxtts.models.xtts import XTTS
 
 
 @dataclass(frozen=True)
-class Manner:
+class SynthesisOptions:
     """How something is said."""
 
     speed: float = 1.0  # times as fast
     pitch: float = 1.0  # times as high
-    steps: int = 4  # in which the refiner draws the fine grain, where a model has one; 0: without
+    ode_steps: int = 4  # in which the refiner samples the residual, where a model has one; 0: without
 
 
-AS_IT_IS = Manner()
+DEFAULTS = SynthesisOptions()
 
 
 class Compiled:
-    """A function that is run as it is for the first `patience` calls and compiled for those that follow.
+    """A function that is run as it is for the first `eager_calls` calls and compiled for those that follow.
 
     Compiling takes as long as speaking some sentences: for a single one it is most of the waiting.
     """
 
-    def __init__(self, function: Callable, signature: list[tf.TensorSpec], patience: int):
-        self._function, self._patience = function, patience
+    def __init__(self, function: Callable, signature: list[tf.TensorSpec], eager_calls: int):
+        self._function, self._eager_calls = function, eager_calls
         self._compiled = tf.function(function, input_signature=signature, autograph=False)
 
     def __call__(self, *arguments: tf.Tensor):
-        if self._patience:
-            self._patience -= 1
+        if self._eager_calls:
+            self._eager_calls -= 1
             return self._function(*arguments)
         return self._compiled(*arguments)
 
 
-class Voicebox:
+class AcousticEngine:
     """Text to mel on one device.
 
     Args:
         model: with the weights to speak with.
         device: where the model lies.
-        turn: held while work is given to the device, where another thread gives it work too.
-        patience: as of `Compiled`, in sentences.
+        device_lock: held while work is given to the device, where another thread gives it work too.
+        eager_calls: as of `Compiled`, in sentences.
     """
 
-    def __init__(self, model: XTTS, device: str, turn: AbstractContextManager | None = None, patience: int = 0):
-        self.model, self.device, self._turn = model, device, turn or nullcontext()
+    def __init__(
+        self, model: XTTS, device: str, device_lock: AbstractContextManager | None = None, eager_calls: int = 0
+    ):
+        self.model, self.device, self._device_lock = model, device, device_lock or nullcontext()
         tokens, count = tf.TensorSpec([1, None], tf.int32), tf.TensorSpec([1], tf.int32)
         voice, scalar = tf.TensorSpec([1, None, model.config.width]), tf.TensorSpec([])
         signature = [tokens, count, voice, scalar, scalar, tf.TensorSpec([], tf.int32)]
-        self._speak = Compiled(model.speak, signature, patience)
+        self._speak = Compiled(model.speak, signature, eager_calls)
 
     def voice(self, reference: np.ndarray) -> tf.Tensor:
         """Voice tokens [1, K, width] of reference mel [frames, n_mels]."""
-        with self._turn, tf.device(self.device):
+        with self._device_lock, tf.device(self.device):
             return tf.cast(self.model.voice(tf.constant(reference[None]), tf.constant([len(reference)])), tf.float32)
 
-    def mel(self, tokens: np.ndarray, voice: tf.Tensor, manner: Manner = AS_IT_IS) -> np.ndarray:
+    def mel(self, tokens: np.ndarray, voice: tf.Tensor, how: SynthesisOptions = DEFAULTS) -> np.ndarray:
         """Normalised log-mel [frames, n_mels] of token ids [T]."""
-        with self._turn, tf.device(self.device):
+        with self._device_lock, tf.device(self.device):
             mel, _ = self._speak(
                 tf.constant(tokens[None]),
                 tf.constant([len(tokens)]),
                 voice,
-                tf.constant(manner.speed, tf.float32),
-                tf.constant(np.log2(manner.pitch), tf.float32),
-                tf.constant(manner.steps),
+                tf.constant(how.speed, tf.float32),
+                tf.constant(np.log2(how.pitch), tf.float32),
+                tf.constant(how.ode_steps),
             )
         return mel[0].numpy()
 
 
-class WaveMaker:
+class VocoderEngine:
     """Mel to waves on one device.
 
     Args:
         vocoder: with the weights to speak with, or Griffin-Lim.
         audio: the mel definition.
         device: where the vocoder lies.
-        turn: as of `Voicebox`.
-        patience: as of `Compiled`, in sentences.
+        device_lock: as of `AcousticEngine`.
+        eager_calls: as of `Compiled`, in sentences.
     """
 
     def __init__(
@@ -98,10 +100,10 @@ class WaveMaker:
         vocoder: Vocoder | GriffinLim,
         audio: AudioConfig,
         device: str,
-        turn: AbstractContextManager | None = None,
-        patience: int = 0,
+        device_lock: AbstractContextManager | None = None,
+        eager_calls: int = 0,
     ):
-        self.device, self._turn = device, turn or nullcontext()
+        self.device, self._device_lock = device, device_lock or nullcontext()
 
         def make(mel: tf.Tensor) -> tf.Tensor:
             if isinstance(vocoder, GriffinLim):
@@ -110,9 +112,9 @@ class WaveMaker:
             return vocoder.speak(mel, noise)
 
         signature = [tf.TensorSpec([1, None, audio.n_mels])]
-        self._make = Compiled(make, signature, patience)
+        self._make = Compiled(make, signature, eager_calls)
 
     def wave(self, mel: np.ndarray) -> np.ndarray:
         """Waves [samples] of a mel [frames, n_mels]."""
-        with self._turn, tf.device(self.device):
+        with self._device_lock, tf.device(self.device):
             return self._make(tf.constant(mel[None]))[0].numpy()

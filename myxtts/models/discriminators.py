@@ -1,7 +1,11 @@
-"""Judges of a waveform, trained to tell what a vocoder made from what was recorded.
+"""Discriminators of waves, trained to tell a vocoder's from recorded ones.
+
+Several periods: HiFi-GAN (Kong et al. 2020, "HiFi-GAN: Generative Adversarial Networks for Efficient and High Fidelity
+Speech Synthesis"); several resolutions: UnivNet (Jang et al. 2021, "UnivNet: A Neural Vocoder with Multi-Resolution
+Spectrogram Discriminators for High-Fidelity Waveform Generation").
 
 In: waves float32 [B, samples].
-Out: for each judge its scores and what it saw on the way there, all [B, ...].
+Out: for each discriminator its logits and feature maps, all [B, ...].
 """
 
 import math
@@ -22,14 +26,14 @@ PATCH = 8
 SLOPE = 0.1  # of what is negative
 
 
-class Opinion(NamedTuple):
-    """What one judge says of a batch of waves."""
+class Discriminated(NamedTuple):
+    """What one discriminator finds in a batch of waves."""
 
-    scores: tf.Tensor  # [B, ...], high where it takes the wave for a recording
-    seen: list[tf.Tensor]  # what its layers saw
+    logits: tf.Tensor  # [B, ...], high where it takes the wave for a recording
+    feature_maps: list[tf.Tensor]
 
 
-class PeriodCritic(Block):
+class PeriodDiscriminator(Block):
     """Looks at every `period`-th sample, so that what repeats with a voice lies side by side."""
 
     def __init__(self, period: int, width: int, **kwargs):
@@ -43,10 +47,10 @@ class PeriodCritic(Block):
         length = waves.shape[1]
         waves = tf.pad(waves, [[0, 0], [0, -length % self.period]])
         states = tf.reshape(waves, [-1, math.ceil(length / self.period), self.period, 1])
-        return _judge(states, self.convs, self.out)
+        return _discriminate(states, self.convs, self.out)
 
 
-class SpectrumCritic(Block):
+class ResolutionDiscriminator(Block):
     """Looks at the magnitudes of one window size, first at `PATCH` neighbouring frequencies as one."""
 
     def __init__(self, window: int, width: int, **kwargs):
@@ -61,38 +65,38 @@ class SpectrumCritic(Block):
         magnitudes = smooth_magnitudes(tf.signal.stft(waves, self.window, self.window // 4, self.window), 1e-9)
         loudness = magnitudes[..., :-1] ** 0.3  # as it is heard
         patches = tf.reshape(loudness, [-1, loudness.shape[1], self.window // 2 // PATCH, PATCH])
-        return _judge(patches, self.convs, self.out)
+        return _discriminate(patches, self.convs, self.out)
 
 
-def _judge(states: tf.Tensor, convs: list[layers.Layer], out: layers.Layer) -> Opinion:
-    seen = []
+def _discriminate(states: tf.Tensor, convs: list[layers.Layer], out: layers.Layer) -> Discriminated:
+    feature_maps = []
     for conv in convs:
         states = tf.nn.leaky_relu(conv(states), SLOPE)
-        seen.append(states)
-    return Opinion(out(states), seen)
+        feature_maps.append(states)
+    return Discriminated(out(states), feature_maps)
 
 
-class Critics(Block):
-    """All judges together."""
+class Discriminators(Block):
+    """All of them."""
 
     def __init__(self, config: VocoderConfig, **kwargs):
         super().__init__(**kwargs)
-        width = config.critic_width
-        self.periods = [PeriodCritic(period, width) for period in PERIODS]
-        self.resolutions = [SpectrumCritic(window, width) for window in WINDOWS]
+        width = config.discriminator_width
+        self.periods = [PeriodDiscriminator(period, width) for period in PERIODS]
+        self.resolutions = [ResolutionDiscriminator(window, width) for window in WINDOWS]
 
     def call(self, waves):
-        return [critic(waves) for critic in (*self.periods, *self.resolutions)]
+        return [discriminator(waves) for discriminator in (*self.periods, *self.resolutions)]
 
 
-class JudgedVocoder(keras.Model):
-    """A vocoder with its critics, which learn beside it and are not needed afterwards."""
+class VocoderGAN(keras.Model):
+    """A vocoder with its discriminators, which learn beside it and are not needed afterwards."""
 
     def __init__(self, config: VocoderConfig, audio: AudioConfig, card: bool = False, **kwargs):
         super().__init__(autocast=False, **kwargs)
         self.config, self.audio = config, audio
         self.vocoder = Vocoder(config, audio, card)
-        self.discriminators = Critics(config)
+        self.discriminators = Discriminators(config)
 
     def create_variables(self) -> None:
         """Makes every weight on the current device by one tiny pass."""
@@ -104,7 +108,7 @@ class JudgedVocoder(keras.Model):
         """Every trainable weight by the way to it (`vocoder/blocks/0/depthwise/kernel`), in Keras' own order."""
         return named_weights(self, ("vocoder", "discriminators"))
 
-    def remembered(self) -> dict[str, tf.Variable]:
+    def buffers(self) -> dict[str, tf.Variable]:
         """Nothing besides the weights belongs to it."""
         return {}
 

@@ -14,7 +14,7 @@ Report = TypeVar("Report")
 WAITING = 2  # jobs that may wait before `do` waits itself: each holds a copy of the weights
 
 
-class Aside(Generic[Report]):
+class BackgroundWorker(Generic[Report]):
     """Use it as a context manager: leaving it waits for the jobs that were given, or after an error for one only."""
 
     def __init__(self) -> None:
@@ -22,7 +22,7 @@ class Aside(Generic[Report]):
         self._reports: deque[Report] = deque()
         self._error: BaseException | None = None
         self._drops = False
-        self._thread = threading.Thread(target=self._work, name="aside", daemon=True)
+        self._thread = threading.Thread(target=self._work, name="background worker", daemon=True)
 
     def __enter__(self) -> Self:
         self._thread.start()

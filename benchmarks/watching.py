@@ -21,6 +21,9 @@ import numpy as np
 from myxtts.config.config import TrainingConfig
 from myxtts.config.load import build
 from myxtts.demo.corpus import make_corpus
+from myxtts.training.aside import Aside
+from myxtts.training.metrics import Event
+from myxtts.training.sampler import Sampler
 from myxtts.training.trainer import XTTSTrainer
 
 USUAL = TrainingConfig()
@@ -50,11 +53,16 @@ class Bench:
         self._trainer = XTTSTrainer(config)
         self._take_step, self._begins = self._trainer.take_step, list[float]()
         self._trainer.take_step = self._timed  # type: ignore[method-assign]
-        sampler = self._trainer._make_sampler(Path(home) / "run")
-        assert sampler is not None
-        sampler.warm_up()
-        sampler.warm_up = lambda: None  # type: ignore[method-assign]
-        self._sampler = sampler
+        self._make_sampler, self._samplers = self._trainer._make_sampler, dict[type[Sampler], Sampler]()
+        self._trainer._make_sampler = self._same_sampler  # type: ignore[method-assign]
+
+    def _same_sampler(self, kind: type[Sampler], count: int, run: Path, aside: Aside[Event]) -> Sampler:
+        """The sampler of the first run, which has compiled what it needs."""
+        if kind in self._samplers:
+            self._samplers[kind].warm_up = lambda: None  # type: ignore[method-assign]
+        sampler = self._samplers.setdefault(kind, self._make_sampler(kind, count, run, aside))
+        sampler._aside = aside
+        return sampler
 
     def _timed(self, batch):
         self._begins.append(time.perf_counter())
@@ -66,7 +74,6 @@ class Bench:
         trainer.state.step = trainer.state.batches = first
         training = replace(trainer.config.training, max_steps=first + STEPS + 2 * LEAD, **cadence)
         trainer.config = replace(trainer.config, training=training)
-        trainer._make_sampler = lambda run: self._sampler if cadence["sample_every"] else None  # type: ignore[method-assign]
         self._begins.clear()
         trainer.train()
         return np.diff(self._begins)[LEAD : LEAD + STEPS]

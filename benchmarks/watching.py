@@ -21,7 +21,7 @@ import numpy as np
 from myxtts.config.config import TrainingConfig
 from myxtts.config.load import build
 from myxtts.demo.corpus import make_corpus
-from myxtts.training.aside import Aside
+from myxtts.training.background import BackgroundWorker
 from myxtts.training.metrics import Event
 from myxtts.training.sampler import Sampler
 from myxtts.training.trainer import XTTSTrainer
@@ -56,12 +56,12 @@ class Bench:
         self._make_sampler, self._samplers = self._trainer._make_sampler, dict[type[Sampler], Sampler]()
         self._trainer._make_sampler = self._same_sampler  # type: ignore[method-assign]
 
-    def _same_sampler(self, kind: type[Sampler], count: int, run: Path, aside: Aside[Event]) -> Sampler:
+    def _same_sampler(self, kind: type[Sampler], count: int, run: Path, worker: BackgroundWorker[Event]) -> Sampler:
         """The sampler of the first run, which has compiled what it needs."""
         if kind in self._samplers:
             self._samplers[kind].warm_up = lambda: None  # type: ignore[method-assign]
-        sampler = self._samplers.setdefault(kind, self._make_sampler(kind, count, run, aside))
-        sampler._aside = aside
+        sampler = self._samplers.setdefault(kind, self._make_sampler(kind, count, run, worker))
+        sampler._worker = worker
         return sampler
 
     def _timed(self, batch):

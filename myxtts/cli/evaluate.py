@@ -79,7 +79,7 @@ def _speak(options: argparse.Namespace, folder: Path) -> Any:
 
 
 def _copy(options: argparse.Namespace, folder: Path) -> list[Any]:
-    for flag, unset in (("text_file", None), ("like", None), ("speaker", None), ("language", None), ("steps", None),
+    for flag, unset in (("text_file", None), ("like", None), ("speaker", None), ("language", None), ("ode_steps", None),
                         ("reference", []), ("speed", 1.0), ("pitch", 1.0)):  # fmt: skip
         if getattr(options, flag) != unset:
             raise UsageError(f"--{flag.replace('_', '-')} goes with --checkpoint, not with --copy")

@@ -34,6 +34,7 @@ ELSEWHERE = {  # module under tests : function
     "--init-from": "integration.test_learning:test_fine_tuning_starts_from_the_averaged_weights_and_grows",
     "--target": "integration.test_vocoder_run:test_the_command_trains_with_discriminators_when_told",
     "--discriminators-after": "integration.test_vocoder_run:test_the_command_trains_with_discriminators_when_told",
+    "--critics-after": "unit.test_config:test_names_of_before_are_accepted_and_a_line_names_those_of_today",
     "--eval-every": "integration.test_evaluate:test_training_evaluates_beside_the_loop_when_asked",
     "--reset-optimizer": "integration.test_learning:test_resuming_can_forget_the_optimizer",
     "--freeze": "unit.test_step:test_frozen_weights_stay_and_all_others_move",

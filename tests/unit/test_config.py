@@ -32,6 +32,19 @@ def test_unknown_key_is_refused_with_the_nearest_name(tmp_path):
         resolve(write(tmp_path / "c.yaml", "modle: {width: 1}\n"), {})
 
 
+def test_names_of_before_are_accepted_and_a_line_names_those_of_today(tmp_path, capsys):
+    old = write(tmp_path / "old.yaml", "training: {critics_after: 7, fooling_loss: 0.5}\nvocoder: {critic_width: 3}\n")
+    config, _ = configure(make_parser().parse_args(["train", "--config", str(old)]))
+    found = (config.vocoder.discriminators_after, config.vocoder.adversarial_loss, config.vocoder.discriminator_width)
+    assert found == (7, 0.5, 3)
+    told = capsys.readouterr().err.splitlines()
+    assert told[0] == f"{old}: training.critics_after is called vocoder.discriminators_after today" and len(told) == 3
+    options = make_parser().parse_args(["train", "--critics-after", "9", "--config", str(old)])
+    assert configure(options)[0].vocoder.discriminators_after == 9
+    assert "--critics-after is called --discriminators-after today" in capsys.readouterr().err
+    assert make_parser().parse_args(["say", "--steps", "3"]).ode_steps == 3
+
+
 @pytest.mark.parametrize(
     "text", ["training: {lr: fast}", "data: {batch_size: 1.5}", "data: {static_shapes: 1}", "- a", "a: b: c"]
 )

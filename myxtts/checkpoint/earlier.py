@@ -6,6 +6,7 @@ Out: the same arrays by name, as `weights.py` has them.
 The order of the vector is written down here and does not follow the model: what was saved is what it was.
 """
 
+import itertools
 import math
 from collections.abc import Iterator
 from typing import Any
@@ -150,12 +151,13 @@ def vocoder_places(whole: XTTSConfig) -> Iterator[Place]:
     yield from _under("vocoder/norm", _norm(config.width))
     yield from _under("vocoder/filters", _dense(config.width, 3 * bins))
     for number in range(5):
-        path, channels = f"discriminators/periods/{number}", (1, narrow, 2 * narrow, 4 * narrow, 8 * narrow)
-        for layer in range(4):
-            yield from _under(f"{path}/convs/{layer}", _conv(5, 1, channels[layer], channels[layer + 1]))
-        yield from _under(f"{path}/out", _conv(3, 1, channels[-1], 1))
+        channels = (1, narrow, 2 * narrow, 4 * narrow, 8 * narrow)
+        yield from _discriminator(f"discriminators/periods/{number}", (5, 1), channels)
     for number in range(3):
-        path, channels = f"discriminators/resolutions/{number}", (8, wide, wide, wide)
-        for layer in range(3):
-            yield from _under(f"{path}/convs/{layer}", _conv(3, 3, channels[layer], channels[layer + 1]))
-        yield from _under(f"{path}/out", _conv(3, 3, wide, 1))
+        yield from _discriminator(f"discriminators/resolutions/{number}", (3, 3), (8, wide, wide, wide))
+
+
+def _discriminator(path: str, kernel: tuple[int, int], channels: tuple[int, ...]) -> Iterator[Place]:
+    for layer, (read, made) in enumerate(itertools.pairwise(channels)):
+        yield from _under(f"{path}/convs/{layer}", _conv(*kernel, read, made))
+    yield from _under(f"{path}/out", _conv(3, kernel[1], channels[-1], 1))

@@ -68,8 +68,8 @@ def write_checkpoint(run: Path, checkpoint: Checkpoint, keep: int, best: bool) -
         (partial / "symbols.json").write_text(symbols, encoding="utf-8")
         voices = {f"voice_{number}": mel for number, mel in enumerate(checkpoint.voices.values())}
         np.savez(partial / "voices.npz", allow_pickle=False, **voices)
-        for file, arrays in _by_file(checkpoint.arrays).items():
-            write_arrays(partial / file, arrays)
+        for held, arrays in _by_file(checkpoint.arrays).items():
+            write_arrays(partial / held, arrays)
         sizes = {file.name: file.stat().st_size for file in sorted(partial.iterdir())}
         state = {"format": FORMAT, "sizes": sizes, "speakers": list(checkpoint.voices)}
         state.update(checkpoint.state.to_document())

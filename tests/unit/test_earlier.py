@@ -61,7 +61,7 @@ def test_such_a_run_is_resumed_speaks_and_begins_another(run_here, tmp_path):
     data = ("--train-data", hums, "--cache-dir", tmp_path / "cache")
     result = run_here("train", "--resume", OLD, "--checkpoint-dir", tmp_path / "run", *data)
     assert result.returncode == 0, result.stderr
-    assert read_checkpoint(tmp_path / "run" / "latest").state.step == 4 and "another order" not in result.stdout
+    assert read_checkpoint(tmp_path / "run" / "latest").state.step == 4
     begun = ("--init-from", OLD, "--checkpoint-dir", tmp_path / "begun", "--max-steps", 1, "--front-end", "characters")
     result = run_here("train", *begun, *data, "--sample-every", 0)
     assert result.returncode == 0 and "begins anew" not in result.stdout, result.stderr

@@ -78,7 +78,7 @@ def test_parts_of_a_batch_give_what_the_whole_gives(step):
         one, other = whole(batch), parts(batch)
     for name in one:
         assert float(other[name]) == pytest.approx(float(one[name]), rel=1e-5), name
-    flat(np.testing.assert_allclose(parts.arrays()), flat(whole.arrays()), atol=1e-5)
+    np.testing.assert_allclose(flat(parts.arrays()), flat(whole.arrays()), atol=1e-5)
     assert parts.traces == 1
 
 
@@ -89,7 +89,7 @@ def test_what_a_card_is_given_computes_the_same(step):
         one, other = cpu(make_batch()), card(make_batch())
         for name in one:
             assert float(other[name]) == pytest.approx(float(one[name]), rel=1e-4, abs=1e-6), name
-    flat(np.testing.assert_allclose(card.arrays()), flat(cpu.arrays()), atol=2e-5)
+    np.testing.assert_allclose(flat(card.arrays()), flat(cpu.arrays()), atol=2e-5)
 
 
 def test_what_was_saved_is_restored_by_name_whatever_its_order(step):
@@ -153,7 +153,7 @@ def test_half_precision_learns_as_full_precision_does(step):
     for _ in range(30):
         wanted, *found = (float(one(batch)["loss"]) for one in (step, *halves))
     assert found == pytest.approx([wanted, wanted], rel=0.1)
-    assert flat(all(half.arrays()).dtype == np.float32 for half in halves)
+    assert all(flat(half.arrays()).dtype == np.float32 for half in halves)
 
 
 def test_frozen_weights_stay_and_all_others_move():
@@ -217,7 +217,7 @@ def test_restoring_without_the_optimizer_keeps_only_weights(step):
     for _ in range(3):
         step(make_batch())
     other.restore(step.arrays(), optimizer=False)
-    flat(np.testing.assert_array_equal(other.arrays()), flat(step.arrays()))
+    np.testing.assert_array_equal(flat(other.arrays()), flat(step.arrays()))
     assert int(other.count) == 0 and not (other.momentum.numpy().any() or other.velocity.numpy().any())
 
 

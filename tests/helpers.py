@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from myxtts.checkpoint.weights import AVERAGE, part_of
+
 if TYPE_CHECKING:  # conftest needs this module before TensorFlow may start
     from selenium.webdriver.remote.webdriver import WebDriver
 
@@ -51,6 +53,14 @@ def open_page(browser: "WebDriver", page: Path) -> None:
 def flat(arrays: Mapping[str, np.ndarray], part: str = "parameters") -> np.ndarray:
     """All arrays of one part of a checkpoint, one behind the other."""
     return np.concatenate([array.ravel() for name, array in arrays.items() if name.startswith(f"{part}/")])
+
+
+def begins_with(trainer: "XTTSTrainer", arrays: Mapping[str, np.ndarray]) -> None:
+    """Raises AssertionError unless a trainer's weights are the averaged ones of a checkpoint."""
+    average = part_of(arrays, AVERAGE)
+    assert average.keys() == trainer.step.named_weights().keys()
+    for name, weight in trainer.step.named_weights().items():
+        np.testing.assert_array_equal(weight, average[name].astype(np.float32), err_msg=name)
 
 
 def weights_of(trainer: "XTTSTrainer") -> np.ndarray:

@@ -105,7 +105,7 @@ def write_arrays(path: Path, arrays: Arrays) -> None:
     path.touch()
     mode = path.stat().st_mode  # as the user wants it; safetensors would let nobody else read the file
     try:
-        save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, path)
+        save_file({name: np.asarray(array, order="C") for name, array in arrays.items()}, path)
     except SafetensorError as error:
         found = re.search(r"os error (\d+)", str(error))
         number = int(found[1]) if found else errno.EIO

@@ -18,7 +18,7 @@ from myxtts.inference.synthesizer import Synthesizer
 from myxtts.training import saver
 from myxtts.training.metrics import Metrics, Notice, Sample, Summary, Validation
 from myxtts.training.trainer import XTTSTrainer
-from tests.helpers import flat, weights_of
+from tests.helpers import begins_with, flat, weights_of
 
 
 def poison(trainer: XTTSTrainer, bad: range, monkeypatch) -> None:
@@ -201,7 +201,7 @@ def test_a_report_can_be_asked_for(make_trainer):
 def test_fine_tuning_starts_from_the_averaged_weights_and_grows(make_trainer, trained):
     same = make_trainer("same", max_steps=2, init_from=str(trained))
     saved = read_checkpoint(trained / "best")
-    np.testing.assert_array_equal(weights_of(same), flat(saved.arrays, "average"))
+    begins_with(same, saved.arrays)
     assert same.tokenizer == saved.tokenizer and same.state.step == 0
     assert same.train().steps == 2
     grown = make_trainer("grown", max_steps=4, init_from=str(trained), language="de")

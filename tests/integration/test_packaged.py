@@ -11,7 +11,7 @@ from myxtts.checkpoint.packaged import shrink
 from myxtts.errors import UsageError
 from myxtts.inference.synthesizer import Synthesizer
 from myxtts.voice import VOCODER, VOICE
-from tests.helpers import flat, weights_of
+from tests.helpers import begins_with
 
 
 @pytest.fixture(scope="module")
@@ -34,8 +34,7 @@ def test_a_small_copy_speaks_like_the_run_and_tells_nothing_of_the_machine(train
 
 def test_a_run_can_begin_with_a_small_copy(small, make_trainer):
     trainer = make_trainer(init_from=str(small), max_steps=1)
-    begun = flat(read_checkpoint(small).arrays, "average").astype(np.float32)
-    np.testing.assert_array_equal(weights_of(trainer), begun)
+    begins_with(trainer, read_checkpoint(small).arrays)
     assert trainer.state.knows_alignment
     with pytest.raises(UsageError, match="type --init-from instead of --resume"):
         make_trainer(resume_checkpoint=small)

@@ -39,7 +39,7 @@ def test_everything_comes_back(tmp_path):
     assert read.arrays.keys() == saved.arrays.keys()
     for name, array in saved.arrays.items():
         np.testing.assert_array_equal(read.arrays[name], array)
-        assert read.arrays[name].dtype == array.dtype
+        assert (read.arrays[name].dtype, read.arrays[name].shape) == (array.dtype, array.shape)
     np.testing.assert_array_equal(read.voices["file"], saved.voices["file"])
     assert read.state.step == 7
 

@@ -42,8 +42,8 @@ class Batch(NamedTuple):
     mel: tf.Tensor  # float32 [B, M, n_mels], zero past mel_lengths
     mel_lengths: tf.Tensor  # int32 [B], multiples of frames_per_step
     pitch: tf.Tensor  # int32 [B, M], bytes as `audio/pitch.py` makes them, 0 where voiceless and past mel_lengths
-    noise: tf.Tensor  # float32 [B, M, n_mels], normal; M is 0 for a model that draws nothing
-    timesteps: tf.Tensor  # float32 [B] in [0, 1): how far the drawing has come that is trained
+    noise: tf.Tensor  # float32 [B, M, n_mels], normal; M is 0 for a model that samples nothing
+    timesteps: tf.Tensor  # float32 [B] in [0, 1): how far from noise towards the residual
     reference: tf.Tensor  # float32 [B, R, n_mels], a slice of the speaker's speech
     reference_lengths: tf.Tensor  # int32 [B]
     weights: tf.Tensor  # float32 [B], 0 for a clip that only fills up the batch
@@ -96,20 +96,20 @@ class SpeechLayout(NamedTuple):
 
     n_mels: int
     reference_frames: int
-    draws: bool  # whether noise comes along
+    refines: bool  # whether noise comes along
 
     def frames(self, floats: tf.Tensor) -> Any:
         """Mel frames of the clips."""
         frames = (_size(floats, 1) - 1) // self.n_mels - self.reference_frames
-        return frames // 2 if self.draws else frames
+        return frames // 2 if self.refines else frames
 
     def tokens(self, floats: tf.Tensor, labels: tf.Tensor) -> Any:
         return _size(labels, 1) - HEAD - self.frames(floats)
 
     def unpack(self, floats: tf.Tensor, labels: tf.Tensor) -> Batch:
         frames, bands = self.frames(floats), self.n_mels
-        drawn = frames if self.draws else 0
-        shapes = ((frames, bands), (self.reference_frames, bands), (drawn, bands), ())
+        sampled = frames if self.refines else 0
+        shapes = ((frames, bands), (self.reference_frames, bands), (sampled, bands), ())
         mel, reference, noise, timesteps = _cut(floats, *shapes)
         whole = tf.cast(labels, tf.int32)
         tokens, pitch = _cut(whole[:, HEAD:], (self.tokens(floats, labels),), (frames,))
@@ -229,5 +229,5 @@ def voiceless_batch(
 
 def pack_speech(batch: Batch) -> PackedBatch:
     """A made-up batch as the step takes it."""
-    draws = batch.noise.shape[1] > 0
-    return SpeechLayout(batch.mel.shape[-1], batch.reference.shape[1], draws).pack(batch)
+    refines = batch.noise.shape[1] > 0
+    return SpeechLayout(batch.mel.shape[-1], batch.reference.shape[1], refines).pack(batch)

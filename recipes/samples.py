@@ -73,14 +73,14 @@ class Samples:
             for text in (*OWN, *SENTENCES[:3])
         )
 
-    def manners(self) -> str:
+    def ways(self) -> str:
         """One sentence in several ways."""
         script, voice = self.synthesizer.read(OWN[1]), self.synthesizer.voice()
-        how = {
-            "as it is": {}, "--speed 1.3": {"speed": 1.3}, "--speed 0.8": {"speed": 0.8},
-            "--pitch 1.25": {"pitch": 1.25}, "--pitch 0.8": {"pitch": 0.8},
+        ways = {
+            "as it is": SynthesisOptions(), "--speed 1.3": SynthesisOptions(speed=1.3),
+            "--speed 0.8": SynthesisOptions(speed=0.8), "--pitch 1.25": SynthesisOptions(pitch=1.25),
+            "--pitch 0.8": SynthesisOptions(pitch=0.8),
         }  # fmt: skip
-        ways = {name: SynthesisOptions(**values) for name, values in how.items()}
         figures = [
             self._figure(self.synthesizer.speak(script, voice, how), name, ours=True) for name, how in ways.items()
         ]
@@ -130,7 +130,7 @@ def main() -> None:
             write_wave(made[-1], wave, rate)
         sections = {
             "The voice in the package": samples.sentences(samples.synthesizer),
-            "Faster, slower, higher, lower": samples.manners(),
+            "Faster, slower, higher, lower": samples.ways(),
             "Copies of recordings": samples.copies(made),
             **({"Copies of real speech": samples.copies(real)} if real else {}),
             "Voices it was trained on": samples.clones(HEARD, []),

@@ -19,6 +19,15 @@ from myxtts.config.config import ModelConfig, XTTSConfig
 Place = tuple[str, tuple[int, ...]]
 VECTORS = {"weights": PARAMETERS, "average": AVERAGE, **{name: name for name in MOMENTS}}
 KERAS_MOMENTS = {"optimizer/2": "momentum", "optimizer/3": "velocity"}  # of still older ones
+CALLED_BEFORE = {
+    "pitch_embedding": "melody", "discriminators": "critics", "resolutions": "spectra", "conditioning": "tint",
+    "stats": "colour", "timestep": "moment",
+}  # fmt: skip
+
+
+def called_before(path: str) -> str:
+    """The path of a parameter as runs of format 2 may name it in their settings."""
+    return "/".join(CALLED_BEFORE.get(part, part) for part in path.split("/"))
 
 
 def named(arrays: dict[str, np.ndarray], config: XTTSConfig, symbols: int) -> dict[str, np.ndarray]:

@@ -207,14 +207,14 @@ def find_checkpoint(path: Path, prefer: tuple[str, ...] = ("best", "latest")) ->
     raise UsageError(f"{path} holds no checkpoint; name a folder that `myxtts train --checkpoint-dir` wrote")
 
 
-def read_checkpoint(path: Path) -> Checkpoint:
-    """Reads a checkpoint folder.
+def read_checkpoint(path: Path, to_resume: bool = True) -> Checkpoint:
+    """Reads a checkpoint folder, or only what speaking and starting another run need of it.
 
     Raises:
         UsageError: a part is missing, damaged or of another format; it names an intact-looking one beside it.
     """
     try:
-        return _read(path)
+        return _read(path, to_resume)
     except FileNotFoundError as error:
         problem = f"the checkpoint {path} lacks {Path(error.filename).name}"
     except (OSError, ValueError, KeyError, TypeError, AttributeError, zipfile.BadZipFile) as error:
@@ -224,7 +224,7 @@ def read_checkpoint(path: Path) -> Checkpoint:
     raise UsageError(problem + instead)
 
 
-def _read(path: Path) -> Checkpoint:
+def _read(path: Path, to_resume: bool) -> Checkpoint:
     document = json.loads((path / "state.json").read_text(encoding="utf-8"))
     if not isinstance(document, dict):
         raise ValueError("state.json holds no table of values")
@@ -235,7 +235,8 @@ def _read(path: Path) -> Checkpoint:
         state = RunState.from_document(document)
     except ValueError as error:
         raise ValueError(f"state.json {error}") from None
-    for name, size in document["sizes"].items():
+    sizes = {name: size for name, size in document["sizes"].items() if to_resume or name != TRAINING}
+    for name, size in sizes.items():
         if (found := (path / name).stat().st_size) != size:
             raise ValueError(f"{name} has {found} bytes, expected {size}")
     symbols = json.loads((path / "symbols.json").read_text(encoding="utf-8"))
@@ -247,7 +248,7 @@ def _read(path: Path) -> Checkpoint:
         with np.load(path / "arrays.npz") as nameless:
             arrays = earlier.named(dict(nameless), config, len(tokenizer.symbols))
     else:
-        arrays = _read_by_file(path, document["sizes"])
+        arrays = _read_by_file(path, sizes)
     read = Checkpoint(config, tokenizer, arrays, voices, state)
     _require_sound(read)
     return read

@@ -14,7 +14,7 @@ from myxtts.audio.mel import GriffinLim
 from myxtts.checkpoint.folder import Checkpoint, find_checkpoint, read_checkpoint
 from myxtts.checkpoint.state import RunState
 from myxtts.checkpoint.weights import AVERAGE, load_average, only_resumes
-from myxtts.config.config import AudioConfig, TrainingConfig
+from myxtts.config.config import AudioConfig, TrainingConfig, VocoderConfig
 from myxtts.config.load import lines_of_difference, load
 from myxtts.errors import UsageError
 from myxtts.models.vocoder import Vocoder
@@ -51,7 +51,7 @@ def read_vocoder(path: Path | None, audio: AudioConfig, device: str) -> Vocoder 
     """
     if path is None:
         return GriffinLim()
-    saved = read_checkpoint(path)
+    saved = read_checkpoint(path, to_resume=False)
     if saved.config.training.target != "vocoder":
         raise UsageError(f"{path} is a speech model; --vocoder needs what `myxtts train --target vocoder` made")
     if lines := lines_of_difference(audio, saved.config.audio, "audio"):
@@ -59,7 +59,7 @@ def read_vocoder(path: Path | None, audio: AudioConfig, device: str) -> Vocoder 
     with tf.device(device):
         model = Vocoder(saved.config.vocoder, audio)
         model.create_variables()
-        load_average(model, saved.arrays, besides=["discriminators"])
+        load_average(model, saved.arrays, besides=["discriminators"], source=path)
     return model
 
 
@@ -72,7 +72,14 @@ def shrink(checkpoint: Checkpoint) -> Checkpoint:
     }
     data = replace(checkpoint.config.data, train_data="", val_data="", cache_dir="")
     training = TrainingConfig(target=checkpoint.config.training.target)
-    config = replace(checkpoint.config, data=data, training=training)
+    usual = VocoderConfig()
+    vocoder = replace(
+        checkpoint.config.vocoder,
+        discriminators_after=usual.discriminators_after,
+        adversarial_loss=usual.adversarial_loss,
+        feature_matching_loss=usual.feature_matching_loss,
+    )
+    config = replace(checkpoint.config, data=data, training=training, vocoder=vocoder)
     speaks = checkpoint.config.training.target == "speech"  # a vocoder has no use for voices
     voices = {name: mel.astype(np.float16) for name, mel in checkpoint.voices.items() if speaks}
     return Checkpoint(config, checkpoint.tokenizer, arrays, voices, RunState())

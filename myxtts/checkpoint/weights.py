@@ -7,6 +7,7 @@ Out: `.safetensors` files, named and typed; a model that has the averaged weight
 import errno
 import os
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,8 +44,14 @@ class Fit:
     def complete(self) -> bool:
         return not (self.missing or self.unexpected or self.differing)
 
+    @property
+    def anew(self) -> list[str]:
+        """What a model that begins with the arrays has to learn from nothing."""
+        differing = [line.split(" ")[0] for line in self.differing]
+        return [*self.missing, *differing]
+
     def describe(self) -> str:
-        """What does not fit, in one line."""
+        """What does not fit, in one line that names the first of it."""
         parts = (("missing", self.missing), ("unexpected", self.unexpected), ("of another shape", self.differing))
         return "; ".join(f"{what}: {_some(names)}" for what, names in parts if names)
 
@@ -58,6 +65,12 @@ def fit(arrays: Arrays, shapes: Mapping[str, tuple[int, ...]]) -> Fit:
         [name for name in arrays if name not in shapes],
         [f"{name} {list(arrays[name].shape)}, needed {list(shapes[name])}" for name in shapes if name in differing],
     )
+
+
+def by_part(names: Iterable[str]) -> str:
+    """How many of the names belong to each part of a model."""
+    counts = Counter(name.split("/")[0] for name in names)
+    return ", ".join(f"{part} ({count})" for part, count in counts.items())
 
 
 def _some(names: list[str]) -> str:
@@ -80,13 +93,16 @@ def under(part: str, arrays: Arrays) -> dict[str, np.ndarray]:
     return {f"{part}/{name}": array for name, array in arrays.items()}
 
 
-def load_average(model: HasParameters, arrays: Arrays, besides: Iterable[str] = ()) -> None:
+def load_average(
+    model: HasParameters, arrays: Arrays, besides: Iterable[str] = (), source: object = "the checkpoint"
+) -> None:
     """Gives a model the averaged weights of a checkpoint, for speaking.
 
     Args:
         model: with its variables.
         arrays: those of the checkpoint.
         besides: parts that the checkpoint may hold and the model does not have.
+        source: what an error calls it.
 
     Raises:
         UsageError: one is missing, unexpected or of another shape.
@@ -95,7 +111,7 @@ def load_average(model: HasParameters, arrays: Arrays, besides: Iterable[str] = 
     variables = model.named_weights()
     found = fit(average, {name: tuple(variable.shape) for name, variable in variables.items()})
     if not found.complete:
-        raise UsageError(f"the checkpoint's weights do not fit this model: {found.describe()}")
+        raise UsageError(f"the weights of {source} do not fit this model: {found.describe()}")
     for name, variable in variables.items():
         variable.assign(found.fitting[name].astype(np.float32))
 
@@ -114,8 +130,10 @@ def write_arrays(path: Path, arrays: Arrays) -> None:
 
 
 def read_arrays(path: Path) -> dict[str, np.ndarray]:
-    """Raises ValueError where the file is damaged."""
+    """Raises ValueError where the file is damaged, FileNotFoundError where there is none."""
     try:
         return load_file(path)
+    except FileNotFoundError:  # without the file's name
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path)) from None
     except SafetensorError as error:
         raise ValueError(f"{path.name} {error}") from None

@@ -100,10 +100,10 @@ def _copy(options: argparse.Namespace, folder: Path) -> list[Any]:
         print(f"vocoder: {told}", file=sys.stderr)
     audio = load(path / "config.yaml").audio if path else AudioConfig()
     device = plan_devices().model_device
-    makers = {name: VocoderEngine(way, audio, device) for name, way in YARDSTICKS.items()}
+    engines = {name: VocoderEngine(way, audio, device) for name, way in YARDSTICKS.items()}
     if path:
-        makers["vocoder"] = VocoderEngine(read_vocoder(path, audio, device), audio, device)
-    return evaluate_copies(makers, recordings, audio, folder)
+        engines["vocoder"] = VocoderEngine(read_vocoder(path, audio, device), audio, device)
+    return evaluate_copies(engines, recordings, audio, folder)
 
 
 def find_recordings(folder: Path, besides: str | None = None) -> list[Path]:

@@ -1,6 +1,7 @@
 """What subcommands share: flags to a configuration, the lines that show it, a folder to write into."""
 
 import argparse
+import functools
 import os
 import sys
 from collections.abc import Mapping
@@ -24,11 +25,17 @@ def configure(
     flags = {key: value for key, value in vars(options).items() if "." in key}
     config, origin = resolve(Path(options.config) if options.config else None, flags, saved, keep)
     for key, today in (renamed_keys(Path(options.config)) if options.config else {}).items():
-        print(f"{options.config}: {key} is called {today} today", file=sys.stderr)
+        _tell_once(f"{options.config}: {key} is called {today} today")
     for role in ("data", "model"):
         if f"data.{role}_gpu_memory" in flags and not config.data.memory_isolation:
             raise UsageError(f"--{role}-gpu-memory needs --enable-memory-isolation")
     return config, origin
+
+
+@functools.cache
+def _tell_once(line: str) -> None:
+    """Some commands read their settings twice."""
+    print(line, file=sys.stderr)
 
 
 def describe(config: XTTSConfig, origin: Mapping[str, str]) -> list[str]:

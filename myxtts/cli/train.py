@@ -32,6 +32,10 @@ from myxtts.errors import RunError, UsageError
 from myxtts.scoring.scores import require_measures
 
 AUTO_STEPS = 24  # that `--auto` measures
+SHAPES = (  # how the settings begin that a run takes over from the checkpoint it starts from
+    "model.", "audio.", "vocoder.width", "vocoder.blocks", "vocoder.pitch_", "vocoder.discriminator_width",
+    "vocoder.slice_frames", "data.front_end", "training.target",
+)  # fmt: skip
 
 
 def run(options: argparse.Namespace) -> int:
@@ -168,7 +172,7 @@ def _configure(options: argparse.Namespace, resume: Path | None) -> tuple[XTTSCo
     if not config.training.init_from:
         return config, origin
     saved = find_checkpoint(Path(config.training.init_from)) / "config.yaml"
-    return configure(options, saved, keep=("model.", "audio.", "vocoder.", "data.front_end", "training.target"))
+    return configure(options, saved, keep=SHAPES)
 
 
 @dataclass(frozen=True)

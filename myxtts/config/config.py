@@ -139,7 +139,7 @@ class ModelConfig:
 
 @dataclass(frozen=True)
 class VocoderConfig:
-    """Shapes of the network that makes waves of mel frames."""
+    """The network that makes waves of mel frames, and the discriminators that it is trained against."""
 
     width: int = 256
     blocks: int = 6

@@ -82,8 +82,10 @@ def read_yaml(path: Path) -> dict[str, Any]:
             key = RENAMED.get(f"{section}.{name}", f"{section}.{name}")
             if key == f"{section}.{name}" and name not in fields:
                 raise UsageError(f"{path}: unknown key {section}.{name}{_nearest(str(name), fields)}")
+            if key in values:
+                raise UsageError(f"{path}: {section}.{name} and another key are both {key}; give one of them")
             wanted = typing.get_type_hints(SECTIONS[key.split(".")[0]])[key.split(".")[1]]
-            values[key] = _convert(key, value, wanted, str(path))
+            values[key] = _convert(f"{section}.{name}", value, wanted, str(path))
     return values
 
 
@@ -116,13 +118,15 @@ def resolve(
     values = {key: value for key, value in values.items() if key.startswith(keep)}
     if saved is not None and "xla: false" in saved.read_text(encoding="utf-8"):  # once the default; now off is quoted
         values.pop("training.xla", None)
+    written = read_yaml(path) if path is not None else {}
+    size = {**written, **flags}.get("model.size", values.get("model.size"))
+    if size != values.get("model.size"):  # another size has shapes of its own
+        values = {key: value for key, value in values.items() if not key.startswith("model.")}
     usual = flatten(build({"model.size": values.get("model.size", "tiny")}))
     origin = {key: SAVED for key, value in values.items() if value != usual[key]}
-    if path is not None:
-        for key, value in read_yaml(path).items():
-            values[key], origin[key] = value, str(path)
-    for key, value in flags.items():
-        values[key], origin[key] = value, "flag"
+    for source, given in ((str(path), written), ("flag", flags)):
+        for key, value in given.items():
+            values[key], origin[key] = value, source
     return build(values), types.MappingProxyType(origin)
 
 

@@ -47,7 +47,7 @@ class Synthesizer:
     """
 
     def __init__(self, checkpoint: Path, vocoder: str | None = None, eager_calls: int = EAGER_SENTENCES):
-        saved = read_checkpoint(find_checkpoint(checkpoint))
+        saved = read_checkpoint(find_checkpoint(checkpoint), to_resume=False)
         if saved.config.training.target != "speech":
             raise UsageError(f"{checkpoint} is a vocoder; name it with --vocoder and a speech model with --checkpoint")
         self.config, self.tokenizer, self.voices = saved.config, saved.tokenizer, saved.voices
@@ -57,7 +57,7 @@ class Synthesizer:
         with tf.device(self.device):
             self.model = XTTS(self.config.model, len(self.tokenizer.symbols), n_mels)
             self.model.create_variables()
-            load_average(self.model, saved.arrays)
+            load_average(self.model, saved.arrays, source=checkpoint)
         self._acoustic = AcousticEngine(self.model, self.device, eager_calls=eager_calls)
         path, self.vocoder = find_vocoder(vocoder, self.config.audio)
         made = read_vocoder(path, self.config.audio, self.device)

@@ -43,7 +43,7 @@ class PitchPredictor(Block):
         self.out = Dense(2)
 
     def call(self, states, mask):
-        """Heights [B, T] and what the sigmoid makes voicing of [B, T]."""
+        """Log F0 [B, T] and what the sigmoid makes voicing of [B, T]."""
         states = tf.stop_gradient(states)
         for conv in self.convs:
             states = conv(states, mask)

@@ -24,7 +24,7 @@ from myxtts.models.text_encoder import TextEncoder
 
 PARTS = ("speaker", "text", "prior", "duration", "pitch", "pitch_embedding", "decoder", "refiner")  # what learns
 LONGEST = math.log(128)  # decoder steps: what an untrained model says of a token is not believed
-TEMPERATURE = 0.667  # of the noise that a residual is drawn from; less than 1 avoids what is rarely right
+TEMPERATURE = 0.667  # of the noise that a residual is sampled from; less than 1 avoids what is rarely right
 
 
 class XTTSOutput(NamedTuple):
@@ -158,7 +158,7 @@ class XTTS(keras.Model):
             voice: [B, K, width].
             speed: how many times as fast as the model itself would speak.
             octaves: how much higher.
-            steps: in which the refiner draws; 0 leaves the decoder's mel as it is.
+            steps: in which the refiner samples; 0 leaves the decoder's mel as it is.
         """
         states, text_mask = self.text(tokens, text_lengths, voice)
         lasting = tf.exp(tf.minimum(tf.cast(self.duration(states, text_mask), tf.float32), LONGEST)) / speed

@@ -13,7 +13,8 @@ import numpy as np
 import tensorflow as tf
 
 from myxtts.batch import HEAD, Layout, PackedBatch, StepInput, read_sizes, sizes_of
-from myxtts.checkpoint.weights import AVERAGE, MOMENTS, PARAMETERS, fit, part_of, under
+from myxtts.checkpoint.earlier import called_before
+from myxtts.checkpoint.weights import AVERAGE, MOMENTS, PARAMETERS, Fit, fit, part_of, under
 from myxtts.config.config import TrainingConfig
 from myxtts.devices import guarded_copies
 from myxtts.errors import UsageError
@@ -24,6 +25,7 @@ from myxtts.training.schedule import Schedule
 from myxtts.training.tracing import AnyLength
 
 FIRST_SCALE, MOST_SCALE, GROW_AFTER = 2.0**15, 2.0**24, 2000  # of the loss in float16, whose small numbers vanish
+LEAST_SHARE = 0.5  # of a model's parameters that a checkpoint must hold for it to begin from that
 NOTICEABLE = 1e-3  # of a run's time: a smaller change is not worth a copy to the device
 
 Losses = dict[str, tf.Tensor]
@@ -175,30 +177,40 @@ class TrainStep:
             variable.assign(others.fitting[name])
         self.taken.assign(taken)
 
-    def begin_from(self, arrays: dict[str, np.ndarray]) -> str:
+    def begin_from(self, arrays: dict[str, np.ndarray]) -> Fit:
         """Starts with the averaged weights of another model, as far as they fit; the rest stays as it is.
 
         A table with fewer symbols than this one's gives its rows to the first of them.
 
         Returns:
-            What did not fit, in words; empty where all did.
+            What fitted and what did not.
 
         Raises:
-            UsageError: nothing fits.
+            UsageError: less than half of the model fits, or something that is frozen does not.
         """
         average, shapes = part_of(arrays, AVERAGE), self.parameters.named_shapes
         fresh, table = self.named_weights(), self._symbol_table
         if table in average and average[table].shape[1:] == shapes[table][1:]:
             average[table] = np.concatenate([average[table], fresh[table][len(average[table]) :]])
         found = fit(average, shapes)
-        if not found.fitting:
-            raise UsageError(f"none of the checkpoint's weights fits this model: {found.describe()}")
+        share = sum(array.size for array in found.fitting.values()) / self.parameters.count
+        if share < LEAST_SHARE:
+            raise UsageError(
+                f"the checkpoint holds only {share:.0%} of this model ({found.describe()}); leave --init-from out, or "
+                "the settings that change the model's shapes"
+            )
+        learns = dict(zip(self.parameters.names, self._learns, strict=True))
+        if stuck := [name for name in found.anew if not learns[name]]:
+            raise UsageError(
+                f"--freeze {self.config.freeze} keeps {stuck[0]} as it is, and the checkpoint does not hold it; "
+                f"leave {stuck[0].split('/')[0]} out of it"
+            )
         for name, variable in self.model.buffers().items():
             if name in arrays and arrays[name].shape == tuple(variable.shape):
                 variable.assign(arrays[name])
         self.weights.assign(self.parameters.join(fresh | found.fitting))
         self.average.assign(self.weights)
-        return found.describe()
+        return found
 
     @property
     def _symbol_table(self) -> str:
@@ -380,15 +392,8 @@ def _variable(value: tf.Tensor, name: str) -> tf.Variable:
     return tf.Variable(value, trainable=False, name=name)
 
 
-EARLIER_NAMES = {
-    "melody": "pitch_embedding", "critics": "discriminators", "spectra": "resolutions", "tint": "conditioning",
-    "colour": "stats", "moment": "timestep",
-}  # fmt: skip
-
-
-def _renamed(pattern: str) -> str:
-    """A pattern by the names of today; runs keep what they were told before."""
-    return "/".join(EARLIER_NAMES.get(part, part) for part in pattern.split("/"))
+def _matches(name: str, pattern: str) -> bool:
+    return fnmatchcase(name, pattern) or fnmatchcase(name, f"{pattern}/*")
 
 
 def _choose_learning(names: Sequence[str], patterns: str) -> list[bool]:
@@ -398,8 +403,8 @@ def _choose_learning(names: Sequence[str], patterns: str) -> list[bool]:
         UsageError: a pattern matches nothing.
     """
     frozen: set[str] = set()
-    for pattern in (_renamed(part.strip()) for part in patterns.split(",") if part.strip()):
-        matched = {name for name in names if fnmatchcase(name, pattern) or fnmatchcase(name, f"{pattern}/*")}
+    for pattern in (part.strip() for part in patterns.split(",") if part.strip()):
+        matched = {name for name in names if _matches(name, pattern) or _matches(called_before(name), pattern)}
         if not matched:
             parts = ", ".join(dict.fromkeys(name.split("/")[0] for name in names))
             raise UsageError(f"--freeze {pattern}: no weight has such a name; the parts are {parts}")

@@ -19,6 +19,7 @@ import tensorflow as tf
 from myxtts.batch import StepInput
 from myxtts.checkpoint.folder import Checkpoint, find_checkpoint, locked_run, read_checkpoint
 from myxtts.checkpoint.state import RunState
+from myxtts.checkpoint.weights import by_part
 from myxtts.config.config import XTTSConfig
 from myxtts.data.cache import learn_tokenizer, prepare, require_clips
 from myxtts.data.dataset import HostDataset
@@ -45,6 +46,7 @@ from myxtts.training.target import make_target, refuse_other_model
 from myxtts.training.validation import validate
 
 Show = Callable[[Event], None]
+ALIGNS = ("speaker/", "text/", "prior/")  # the parts of a model that the alignment comes from
 
 
 class XTTSTrainer:
@@ -74,9 +76,10 @@ class XTTSTrainer:
             raise UsageError("--mixed-precision float16 needs a GPU; on the CPU choose bfloat16 or float32")
         keras.utils.set_random_seed(config.training.seed)
         start = resume_checkpoint or (Path(config.training.init_from) if config.training.init_from else None)
-        saved = read_checkpoint(find_checkpoint(start)) if start else None
+        resumes = resume_checkpoint is not None
+        saved = read_checkpoint(find_checkpoint(start), resumes) if start else None
         if saved:
-            refuse_other_model(config, saved.config, start, whole=resume_checkpoint is not None)
+            refuse_other_model(config, saved.config, start, whole=resumes)
         self.pack = self.val_pack = prepare(Path(config.data.train_data), config)
         if config.data.val_data:
             self.val_pack = prepare(Path(config.data.val_data), config)
@@ -114,9 +117,13 @@ class XTTSTrainer:
             self._go_on(saved, reset_optimizer)
         elif saved:
             self._refuse_deaf_symbols(len(saved.tokenizer.symbols))
-            if unfit := self.step.begin_from(saved.arrays):
-                self._notices.append(f"⚠️ not all of {start} fits this model, the rest begins anew: {unfit}")
-            self.state.knows_alignment = not unfit and len(saved.tokenizer.symbols) == len(self.tokenizer.symbols)
+            found = self.step.begin_from(saved.arrays)
+            if found.anew:
+                self._notices.append(f"⚠️ {start} does not hold all of this model; anew: {by_part(found.anew)}")
+            if found.unexpected:
+                self._notices.append(f"⚠️ {start} holds more than this model; left out: {by_part(found.unexpected)}")
+            symbols = len(saved.tokenizer.symbols) == len(self.tokenizer.symbols)
+            self.state.knows_alignment = symbols and not any(name.startswith(ALIGNS) for name in found.anew)
         self.step.schedule = Schedule(
             config.training,
             guided=not self.state.knows_alignment,
@@ -226,6 +233,7 @@ class XTTSTrainer:
         ):
             if self._given_model is not None:  # who gave a model wants it trained
                 stack.callback(self._give_back)
+            self._tell(logbook, [])
             logbook.record_run(RunFacts.of(self.state.step, self.config, self.devices))
             judged = self.val_set is not None and self.target.loss_tells_best
             saver = Saver(run, config.keep, worker, self.state.step, judged)

@@ -8,6 +8,7 @@ import soundfile
 
 from myxtts.checkpoint.folder import find_checkpoint, read_checkpoint, write_checkpoint
 from myxtts.checkpoint.packaged import shrink
+from myxtts.config.load import renamed_keys
 from myxtts.errors import UsageError
 from myxtts.inference.synthesizer import Synthesizer
 from myxtts.voice import VOCODER, VOICE
@@ -45,6 +46,7 @@ def test_what_ships_is_small_enough_and_complete():
     assert sum(path.stat().st_size for path in files) < 25e6
     targets = {read_checkpoint(folder).config.training.target for folder in (VOICE, VOCODER)}
     assert targets == {"speech", "vocoder"}
+    assert not any(renamed_keys(folder / "config.yaml") for folder in (VOICE, VOCODER))
 
 
 def test_say_speaks_into_a_file(run_myxtts, tmp_path):

@@ -84,6 +84,19 @@ def test_missing_and_damaged_checkpoints_are_one_line(tmp_path):
         read_checkpoint(path)
 
 
+def test_speaking_reads_nothing_that_only_resuming_needs(tmp_path):
+    path = write_checkpoint(tmp_path / "run", make(1), keep=1, best=True)
+    (path / "training.safetensors").unlink()
+    assert list(read_checkpoint(path, to_resume=False).arrays) == ["average/a/kernel", "guide/means"]
+    with pytest.raises(UsageError, match=r"lacks training\.safetensors"):
+        read_checkpoint(path)
+    state = json.loads((path / "state.json").read_text())
+    (path / "state.json").write_text(json.dumps({**state, "sizes": {}}))
+    (path / "model.safetensors").unlink()
+    with pytest.raises(UsageError, match=r"lacks model\.safetensors"):
+        read_checkpoint(path)
+
+
 def test_a_damaged_safetensors_file_of_the_right_size_is_one_line(tmp_path):
     path = write_checkpoint(tmp_path / "run", make(1), keep=1, best=True)
     content = bytearray((path / "model.safetensors").read_bytes())

@@ -43,6 +43,20 @@ def test_names_of_before_are_accepted_and_a_line_names_those_of_today(tmp_path, 
     assert configure(options)[0].vocoder.discriminators_after == 9
     assert "--critics-after is called --discriminators-after today" in capsys.readouterr().err
     assert make_parser().parse_args(["say", "--steps", "3"]).ode_steps == 3
+    both = write(tmp_path / "both.yaml", "vocoder: {discriminators_after: 5}\ntraining: {critics_after: 7}\n")
+    with pytest.raises(
+        UsageError, match=r"training\.critics_after and another key are both vocoder"
+    ):
+        resolve(both, {})
+    with pytest.raises(UsageError, match=r"training\.critics_after is 'abc'"):
+        resolve(write(tmp_path / "wrong.yaml", "training: {critics_after: abc}\n"), {})
+
+
+def test_another_size_than_a_checkpoint_s_has_shapes_of_its_own(tmp_path):
+    save(build({"model.width": 96}), tmp_path / "saved.yaml")
+    same, _ = resolve(None, {"model.size": "tiny"}, tmp_path / "saved.yaml")
+    small, _ = resolve(None, {"model.size": "small"}, tmp_path / "saved.yaml")
+    assert same.model.width == 96 and small.model == build({"model.size": "small"}).model
 
 
 @pytest.mark.parametrize(

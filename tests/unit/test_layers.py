@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from myxtts.models.layers import ConvBlock, DepthwiseConv, LayerNorm, gelu, layers_for
+from myxtts.models.layers import ConvBlock, Dense, DepthwiseConv, LayerNorm, gelu, layers_for
 
 RANDOM = np.random.default_rng(0)
 X = tf.constant(RANDOM.normal(size=(3, 11, 8)), tf.float32)
@@ -43,6 +43,21 @@ def test_layer_norm_is_that_of_keras():
     theirs = trained_ways(with_weights(keras.layers.LayerNormalization(epsilon=1e-5), weights))
     for one, other in zip(ours, theirs, strict=True):
         np.testing.assert_allclose(one, other, atol=2e-5)
+
+
+def test_a_linear_map_is_that_of_keras_for_any_length():
+    weights = [RANDOM.normal(size=(8, 8)), RANDOM.normal(size=8)]
+    layer = with_weights(Dense(8), weights)
+    ours, theirs = trained_ways(layer), trained_ways(with_weights(keras.layers.Dense(8), weights))
+    for one, other in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(one, other, atol=2e-5)
+    np.testing.assert_allclose(layer(X[:, 0]), ours[0][:, 0], atol=1e-5)
+    opened = tf.function(layer, input_signature=[tf.TensorSpec([None, None, 8])])
+    np.testing.assert_allclose(opened(X), ours[0], atol=1e-5)
+    with layers_for(card=False, precision="bfloat16"):
+        half = with_weights(Dense(8), weights)
+    assert half(X).dtype == tf.bfloat16 and half.kernel.dtype == "float32"
+    np.testing.assert_allclose(tf.cast(half(X), tf.float32), ours[0], atol=0.1)
 
 
 def test_gelu_is_that_of_tensorflow():

@@ -130,7 +130,7 @@ def test_voices_stay_apart_when_the_encoder_s_weights_have_grown():
         first, second = (encoder(some, lengths).numpy().reshape(voices, -1) for some in (once, again))
         nearest = np.linalg.norm(first[:, None] - second[None], axis=-1).argmin(axis=1)
         shares.append(np.mean(nearest == np.arange(voices)))
-    assert np.mean(shares) > 0.75  # 0.79; 0.44 without norms and colour, 0.67 to 0.69 with one of them
+    assert np.mean(shares) > 0.75  # 0.79; 0.44 without norms and stats, 0.67 to 0.69 with one of them
 
 
 def test_every_trainable_weight_has_a_gradient(model):
@@ -166,7 +166,7 @@ def test_sizes_grow():
     assert counts == sorted(counts) and counts[0] < 4e6 < counts[1]
 
 
-def test_the_melody_of_tokens_is_the_mean_pitch_of_their_voiced_frames():
+def test_the_pitch_of_tokens_is_the_mean_pitch_of_their_voiced_frames():
     path = tf.constant([[[1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0], [0.0, 0.0, 0.0, 1.0]]])
     pitch = tf.constant([[180.0, 180.0, 720.0, 0.0, 0.0, 0.0, 90.0, 90.0]])
     token_pitch = average_pitch(pitch, path, 2)

@@ -8,6 +8,7 @@ import pytest
 import tensorflow as tf
 
 from myxtts.batch import PackedBatch, ShardedBatch, SpeechLayout, pack_speech, voiceless_batch
+from myxtts.checkpoint.weights import by_part
 from myxtts.config.load import build
 from myxtts.errors import RunError, UsageError
 from myxtts.models.xtts import XTTS
@@ -165,6 +166,9 @@ def test_frozen_weights_stay_and_all_others_move():
     assert same == {name for name in before if name.startswith(("text/", "decoder/convs/"))}
     with pytest.raises(UsageError, match=r"--freeze ears: .* text, prior, duration, pitch, pitch_embedding, decoder"):
         make_step(freeze="ears")
+    before = make_step(freeze="melody, speaker/col*")  # as runs of format 2 may have been told
+    frozen = {name for name, learns in zip(before.parameters.names, before._learns, strict=True) if not learns}
+    assert frozen == {n for n in before.parameters.names if n.startswith(("pitch_embedding/", "speaker/stats/"))}
     with pytest.raises(UsageError, match="nothing is left to learn"):
         make_step(freeze="*")
 
@@ -176,7 +180,7 @@ def test_a_model_with_more_symbols_begins_with_what_the_smaller_one_knew(step):
     large = make_step(15)
     table = "text/embed/embeddings"
     fresh = large.named_weights()[table][12:]
-    assert large.begin_from(small.arrays()) == ""
+    assert large.begin_from(small.arrays()).complete
     for name, weight in small.named_weights(averaged=True).items():
         np.testing.assert_array_equal(large.named_weights()[name][: weight.shape[0]], weight, err_msg=name)
     np.testing.assert_array_equal(large.named_weights()[table][12:], fresh)
@@ -188,13 +192,21 @@ def test_a_model_begins_with_what_fits_and_says_what_does_not(step):
         step(make_batch())
     other = make_step(decoder_blocks=3)
     fresh = other.named_weights()
-    told = other.begin_from(step.arrays())
-    assert told.startswith("missing: decoder/convs/2/depthwise/kernel") and told.endswith("and 5 more")
+    found = other.begin_from(step.arrays())
+    assert by_part(found.anew) == "decoder (8)" and not found.unexpected and not found.differing
+    assert found.describe().startswith("missing: decoder/convs/2/depthwise/kernel, ")
     known = step.named_weights(averaged=True)
     for name, weight in other.named_weights().items():
         np.testing.assert_array_equal(weight, known.get(name, fresh[name]), err_msg=name)
-    with pytest.raises(UsageError, match="none of the checkpoint's weights fits"):
-        other.begin_from({"average/ear/kernel": np.zeros(3, np.float32)})
+    with pytest.raises(
+        UsageError, match=r"--freeze decoder/convs keeps decoder/convs/2/.*; leave decoder"
+    ):
+        make_step(decoder_blocks=3, freeze="decoder/convs").begin_from(step.arrays())
+    few = {name: array for name, array in step.arrays().items() if name.startswith("average/text/")}
+    with pytest.raises(
+        UsageError, match=r"holds only \d+% of this model \(missing: speaker.*leave --init-from"
+    ):
+        other.begin_from(few)
 
 
 def test_layers_of_equal_size_that_change_places_keep_their_weights(step):

@@ -19,6 +19,7 @@ from myxtts.models.discriminators import VocoderGAN
 from myxtts.models.vocoder import log_envelope, pulses
 from myxtts.pipeline.featurize import WaveFeaturizer
 from myxtts.training.step import TrainStep
+from myxtts.training.target import make_target
 from tests.helpers import flat
 
 CONFIG = build(
@@ -178,15 +179,21 @@ def history(packed) -> History:
     return History(step, losses, weights, step.traces)
 
 
+def test_discriminators_take_part_from_the_step_on_that_was_asked_for():
+    vocoder = build({"training.target": "vocoder", "vocoder.discriminators_after": 7})
+    assert [make_target(vocoder, 9).adversarial(step) for step in (6, 7)] == [False, True]
+    assert not make_target(build({}), 9).adversarial(10**6)
+
+
 def test_discriminators_learn_and_take_part_only_when_they_are_asked(history):
     size = sum(int(np.prod(v.shape)) for v in history.step.model.vocoder.trainable_variables)
-    before, first, alone, judged = (history.weights[number] for number in (0, 1, 20, 21))
+    before, first, alone, opposed = (history.weights[number] for number in (0, 1, 20, 21))
     assert "discriminator" not in history.losses[19]
     assert np.abs(first[:size] - before[:size]).max() > 1e-4
     assert np.abs(first[size:] - before[size:]).max() < 1e-5  # decay only
     assert float(history.losses[20]["discriminator"]) > 0
     assert float(history.losses[20]["adversarial"]) > 0
-    assert np.abs(judged[size:] - alone[size:]).max() > 2e-4
+    assert np.abs(opposed[size:] - alone[size:]).max() > 2e-4
     assert history.traces == 2
 
 

@@ -44,9 +44,7 @@ def test_names_of_before_are_accepted_and_a_line_names_those_of_today(tmp_path, 
     assert "--critics-after is called --discriminators-after today" in capsys.readouterr().err
     assert make_parser().parse_args(["say", "--steps", "3"]).ode_steps == 3
     both = write(tmp_path / "both.yaml", "vocoder: {discriminators_after: 5}\ntraining: {critics_after: 7}\n")
-    with pytest.raises(
-        UsageError, match=r"training\.critics_after and another key are both vocoder"
-    ):
+    with pytest.raises(UsageError, match=r"training\.critics_after and another key are both vocoder"):
         resolve(both, {})
     with pytest.raises(UsageError, match=r"training\.critics_after is 'abc'"):
         resolve(write(tmp_path / "wrong.yaml", "training: {critics_after: abc}\n"), {})

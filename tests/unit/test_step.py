@@ -198,14 +198,10 @@ def test_a_model_begins_with_what_fits_and_says_what_does_not(step):
     known = step.named_weights(averaged=True)
     for name, weight in other.named_weights().items():
         np.testing.assert_array_equal(weight, known.get(name, fresh[name]), err_msg=name)
-    with pytest.raises(
-        UsageError, match=r"--freeze decoder/convs keeps decoder/convs/2/.*; leave decoder"
-    ):
+    with pytest.raises(UsageError, match=r"--freeze decoder/convs keeps decoder/convs/2/.*; leave decoder"):
         make_step(decoder_blocks=3, freeze="decoder/convs").begin_from(step.arrays())
     few = {name: array for name, array in step.arrays().items() if name.startswith("average/text/")}
-    with pytest.raises(
-        UsageError, match=r"holds only \d+% of this model \(missing: speaker.*leave --init-from"
-    ):
+    with pytest.raises(UsageError, match=r"holds only \d+% of this model \(missing: speaker.*leave --init-from"):
         other.begin_from(few)
 
 

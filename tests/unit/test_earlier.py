@@ -1,5 +1,7 @@
 """Checkpoints of format 2, whose weights were one vector without names."""
 
+import hashlib
+import json
 from pathlib import Path
 
 import numpy as np
@@ -10,36 +12,39 @@ from myxtts.checkpoint.earlier import named, speech_places, vocoder_places
 from myxtts.checkpoint.folder import read_checkpoint
 from myxtts.checkpoint.weights import PARAMETERS, part_of
 from myxtts.config.load import build
-from myxtts.models.discriminators import VocoderGAN
-from myxtts.models.xtts import XTTS
 from tests.synthetic import make_hums
 
 OLD = Path(__file__).parent.parent / "data" / "run-of-format-2" / "step-00000002"
+EXPECTED = json.loads((OLD.parent / "expected.json").read_text())  # written by the last program that made format 2
 SYMBOLS = 7
 
 
-def names_and_shapes(model) -> list[tuple[str, tuple[int, ...]]]:
-    model.create_variables()
-    return [(name, tuple(variable.shape)) for name, variable in model.named_weights().items()]
+def expected(model: str) -> list[tuple[str, tuple[int, ...]]]:
+    """Names and shapes in the order of the vector, by the names of today."""
+    return [(name, tuple(shape)) for name, shape in EXPECTED[model].items()]
 
 
 @pytest.mark.parametrize(
-    "values",
+    ("model", "values"),
     [
-        {},
-        {"model.size": "small", "model.width": 16, "model.heads": 2, "model.refiner_width": 8},
-        {"model.decoder_blocks": 1, "model.decoder_attention_every": 2, "model.speaker_blocks": 3},
+        ("small", {"model.size": "small", "model.width": 16, "model.heads": 2, "model.refiner_width": 8}),
+        ("tiny", {"model.decoder_blocks": 1, "model.decoder_attention_every": 2, "model.speaker_blocks": 3}),
     ],
 )
-def test_the_vector_of_a_speech_model_is_cut_where_its_parameters_lay(values):
-    config = build(values)
-    model = XTTS(config.model, SYMBOLS, config.audio.n_mels)
-    assert list(speech_places(config, SYMBOLS)) == names_and_shapes(model)
+def test_the_vector_of_a_speech_model_is_cut_where_its_parameters_lay(model, values):
+    assert list(speech_places(build(values), SYMBOLS)) == expected(model)
 
 
 def test_the_vector_of_a_vocoder_is_cut_where_its_parameters_lay():
-    config = build({"training.target": "vocoder", "vocoder.discriminator_width": 2, "vocoder.blocks": 1})
-    assert list(vocoder_places(config)) == names_and_shapes(VocoderGAN(config.vocoder, config.audio))
+    values = {"training.target": "vocoder", "vocoder.discriminator_width": 2, "vocoder.blocks": 1}
+    assert list(vocoder_places(build(values))) == expected("vocoder")
+
+
+def test_every_array_of_such_a_run_holds_what_it_held():
+    arrays, content = read_checkpoint(OLD).arrays, EXPECTED["content"]
+    assert {name for name in arrays if "/" in name} == content.keys() | {"guide/means", "guide/precisions"}
+    for name, digest in content.items():
+        assert hashlib.sha256(arrays[name].astype("<f4").tobytes()).hexdigest().startswith(digest), name
 
 
 def test_moments_with_the_names_of_keras_optimizer_are_read():

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import tensorflow as tf
@@ -47,6 +47,16 @@ SHAPELESS = (
 UNSEEN = ("audio.", "model.heads", "model.decoder_attention_every")  # what weights mean, which no shape tells
 
 
+class Samples(NamedTuple):
+    """What is to be spoken now and then, and where."""
+
+    dataset: HostDataset  # whose sentences are spoken
+    voices: dict[str, np.ndarray]  # speaker -> reference mel
+    device: str
+    device_lock: AbstractContextManager
+    sentences: int
+
+
 class Target(Protocol):
     """One kind of training."""
 
@@ -75,15 +85,8 @@ class Target(Protocol):
     def draw(self, packed: PackedBatch, output: Any) -> Pictures:
         """The first clip of a batch as it is and as the model makes it."""
 
-    def make_generator(
-        self,
-        dataset: HostDataset,
-        voices: dict[str, np.ndarray],
-        device: str,
-        device_lock: AbstractContextManager,
-        count: int,
-    ) -> SampleGenerator:
-        """What speaks so many samples of that dataset."""
+    def make_generator(self, wanted: Samples) -> SampleGenerator:
+        """What speaks the samples that are wanted."""
 
 
 class SpeechTarget:
@@ -136,15 +139,9 @@ class SpeechTarget:
         spoken = unstack_frames(output.mel, step)[0, :frames].numpy()
         return Pictures(batch.mel[0, :frames].numpy(), spoken, output.path[0, :tokens, : frames // step].numpy())
 
-    def make_generator(
-        self,
-        dataset: HostDataset,
-        voices: dict[str, np.ndarray],
-        device: str,
-        device_lock: AbstractContextManager,
-        count: int,
-    ) -> SampleGenerator:
-        places = sample_places(dataset, count)
+    def make_generator(self, wanted: Samples) -> SampleGenerator:
+        dataset, voices, device, device_lock, sentences = wanted
+        places = sample_places(dataset, sentences)
         clips = [dataset.pack[int(dataset.clips[place])] for place in places]
         # A speaker without a voice of its own borrows the first one.
         references = [voices.get(clip.speaker, next(iter(voices.values()))) for clip in clips]
@@ -198,16 +195,10 @@ class VocoderTarget:
     def draw(self, packed: PackedBatch, output: tf.Tensor) -> Pictures:
         return Pictures(packed.unpack().mel[0].numpy(), log_mel(output[:1], self._config.audio)[0].numpy(), None)
 
-    def make_generator(
-        self,
-        dataset: HostDataset,
-        voices: dict[str, np.ndarray],
-        device: str,
-        device_lock: AbstractContextManager,
-        count: int,
-    ) -> SampleGenerator:
+    def make_generator(self, wanted: Samples) -> SampleGenerator:
+        dataset, _, device, device_lock, sentences = wanted
         audio = self._config.audio
-        places = sample_places(dataset, count)
+        places = sample_places(dataset, sentences)
         recordings = _recordings(dataset, places)
         mels = [reference_mel(wave, audio, 1) for wave in recordings]
         with device_lock, tf.device(device):

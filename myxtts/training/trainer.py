@@ -42,7 +42,7 @@ from myxtts.training.saver import Saver
 from myxtts.training.schedule import Schedule
 from myxtts.training.sets import EVALUATED, SAMPLES, collect_voices, go_without_validation, make_sets
 from myxtts.training.step import EvaluateStep, TrainStep
-from myxtts.training.target import make_target, refuse_other_model
+from myxtts.training.target import Samples, make_target, refuse_other_model
 from myxtts.training.validation import validate
 
 Show = Callable[[Event], None]
@@ -415,5 +415,7 @@ class XTTSTrainer:
         device = self.devices.data_device if self.devices.two_devices else HOST
         spoken = self.val_set or self.train_set
         device_lock = self._device_lock if self.devices.two_devices else nullcontext()  # the host is nobody else's
-        make_generator = functools.partial(self.target.make_generator, spoken, self.voices, device, device_lock, count)
+        make_generator = functools.partial(
+            self.target.make_generator, Samples(spoken, self.voices, device, device_lock, count)
+        )
         return kind(make_generator, self.config.audio.sample_rate, run, worker)

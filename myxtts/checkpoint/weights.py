@@ -38,7 +38,7 @@ class Fit:
     fitting: dict[str, np.ndarray]
     missing: list[str]  # the model has it, the arrays do not
     unexpected: list[str]  # the other way round
-    differing: list[str]  # `name [found], needed [needed]`
+    differing: dict[str, str]  # name -> the shapes that were found and needed, in words
 
     @property
     def complete(self) -> bool:
@@ -47,23 +47,23 @@ class Fit:
     @property
     def anew(self) -> list[str]:
         """What a model that begins with the arrays has to learn from nothing."""
-        differing = [line.split(" ")[0] for line in self.differing]
-        return [*self.missing, *differing]
+        return [*self.missing, *self.differing]
 
     def describe(self) -> str:
         """What does not fit, in one line that names the first of it."""
-        parts = (("missing", self.missing), ("unexpected", self.unexpected), ("of another shape", self.differing))
+        differing = [f"{name} {shapes}" for name, shapes in self.differing.items()]
+        parts = (("missing", self.missing), ("unexpected", self.unexpected), ("of another shape", differing))
         return "; ".join(f"{what}: {_some(names)}" for what, names in parts if names)
 
 
 def fit(arrays: Arrays, shapes: Mapping[str, tuple[int, ...]]) -> Fit:
     """Compares arrays with the shapes that are needed, both by name."""
-    differing = {name for name in arrays if name in shapes and arrays[name].shape != shapes[name]}
+    both = [name for name in shapes if name in arrays]
     return Fit(
-        {name: arrays[name] for name in shapes if name in arrays and name not in differing},
+        {name: arrays[name] for name in both if arrays[name].shape == shapes[name]},
         [name for name in shapes if name not in arrays],
         [name for name in arrays if name not in shapes],
-        [f"{name} {list(arrays[name].shape)}, needed {list(shapes[name])}" for name in shapes if name in differing],
+        {n: f"{list(arrays[n].shape)}, needed {list(shapes[n])}" for n in both if arrays[n].shape != shapes[n]},
     )
 
 

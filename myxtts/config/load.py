@@ -71,21 +71,22 @@ def read_yaml(path: Path) -> dict[str, Any]:
         return {}
     if not isinstance(content, dict):
         raise UsageError(f"configuration {path} must hold sections ({', '.join(SECTIONS)}), found {content!r:.60}")
+    hints = {section: typing.get_type_hints(kind) for section, kind in SECTIONS.items()}
     values: dict[str, Any] = {}
     for section, entries in content.items():
         if section not in SECTIONS:
             raise UsageError(f"{path}: unknown section {section!r}{_nearest(str(section), SECTIONS)}")
         if not isinstance(entries, dict):
             raise UsageError(f"{path}: section {section} must hold `name: value` lines, found {entries!r:.60}")
-        fields = typing.get_type_hints(SECTIONS[section])
+        fields = hints[section]
         for name, value in entries.items():
             key = RENAMED.get(f"{section}.{name}", f"{section}.{name}")
             if key == f"{section}.{name}" and name not in fields:
                 raise UsageError(f"{path}: unknown key {section}.{name}{_nearest(str(name), fields)}")
             if key in values:
                 raise UsageError(f"{path}: {section}.{name} and another key are both {key}; give one of them")
-            wanted = typing.get_type_hints(SECTIONS[key.split(".")[0]])[key.split(".")[1]]
-            values[key] = _convert(f"{section}.{name}", value, wanted, str(path))
+            of_section, field = key.split(".")
+            values[key] = _convert(f"{section}.{name}", value, hints[of_section][field], str(path))
     return values
 
 

@@ -168,7 +168,8 @@ class TrainStep:
         others = fit(arrays, {name: tuple(variable.shape) for name, variable in scalars.items()})
         found = {part: fit(part_of(arrays, part), self.parameters.named_shapes) for part in vectors}
         problems = [f"{part} {one.describe()}" for part, one in found.items() if not one.complete]
-        problems += [f"{name} is missing" for name in others.missing] + others.differing
+        problems += [f"{name} is missing" for name in others.missing]
+        problems += [f"{name} {shapes}" for name, shapes in others.differing.items()]
         if problems:
             raise UsageError(f"the checkpoint does not fit this model: {problems[0]}")
         for part, variable in vectors.items():

@@ -20,6 +20,7 @@ from myxtts.config.load import build  # noqa: E402
 from myxtts.models.alignment import monotonic_search  # noqa: E402
 from myxtts.models.xtts import XTTS  # noqa: E402
 from myxtts.training.step import TrainStep  # noqa: E402
+from myxtts.training.targets.speech import SpeechObjective  # noqa: E402
 
 LIMIT = 0.05
 SYMBOLS, N_MELS = 100, 80
@@ -50,7 +51,7 @@ def main() -> int:
     config = build({"training.guide_steps": 0})
     model = XTTS(config.model, SYMBOLS, N_MELS)
     model.create_variables()
-    step = TrainStep(model, config.training)
+    step = TrainStep(model, SpeechObjective(config.training), config.training)
     worst = 0.0
     for rows, tokens, frames in ((4, 40, 240), (16, 40, 240), (16, 120, 800)):
         batch = random_batch(rows, tokens, frames)

@@ -49,14 +49,14 @@ def main() -> int:
     parser.add_argument("--recordings", type=Path, help="a folder of recordings of one more voice, never trained on")
     options = parser.parse_args()
     import_tensorflow()
-    from myxtts.inference.synthesizer import Synthesizer
+    from myxtts.inference.tensorflow_engine import open_checkpoint
     from myxtts.voice import VOICE
 
     heard = ("hibari", *VOICES)
     count = REFERENCES + KNOWN_BY + MORE
     texts = make_sentences(2000, 77)[-(count + SPOKEN) :]
     with tempfile.TemporaryDirectory() as name:
-        home, synthesizer = Path(name), Synthesizer(VOICE)
+        home, synthesizer = Path(name), open_checkpoint(VOICE)
         recordings = {
             voice: read_aloud(voice, texts[:count], home / f"recorded-{number}")
             for number, voice in enumerate((*heard, *UNHEARD))

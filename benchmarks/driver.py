@@ -22,6 +22,7 @@ from myxtts.pipeline.clock import StageClock  # noqa: E402
 from myxtts.training.pace import Pace  # noqa: E402
 from myxtts.training.run_ahead import RunAhead  # noqa: E402
 from myxtts.training.step import TrainStep  # noqa: E402
+from myxtts.training.targets.speech import SpeechObjective  # noqa: E402
 
 LIMIT_MB, WARM_UP, LOG_EVERY = 2.0, 10_000, 25
 SMALL = {"model.width": 16, "model.text_blocks": 1, "model.decoder_blocks": 1, "model.decoder_attention_every": 1}
@@ -40,7 +41,7 @@ def main() -> int:
     config = build({**SMALL, "training.max_minutes": 60.0, "training.max_steps": options.calls + WARM_UP})
     model = XTTS(config.model, 20, config.audio.n_mels)
     model.create_variables()
-    step = TrainStep(model, config.training)
+    step = TrainStep(model, SpeechObjective(config.training), config.training)
     gradient = tf.ones_like(step.weights)
     losses = {name: tf.constant(1.0) for name in ("loss", "mel", "prior", "duration", "frames")}
     pace, rates = Pace(StageClock()), set()

@@ -26,7 +26,7 @@ from myxtts.batch import HEAD, SLICE_MARGIN  # noqa: E402
 from myxtts.models.alignment import _search  # noqa: E402
 from myxtts.training.optimizer import OptimizerState  # noqa: E402
 from myxtts.training.step import StepState, TrainStep  # noqa: E402
-from myxtts.training.target import make_target  # noqa: E402
+from myxtts.training.targets import make_target  # noqa: E402
 
 ROWS = 16  # clips of a batch, unless asked for otherwise
 FRAMES, TOKENS, SYMBOLS = 800, 120, 100
@@ -56,7 +56,7 @@ def export_run(name: str, values: dict, folder: Path, features: bool, rows: int)
     model, featurizer = target.make_model(), target.make_featurizer()
     model.create_variables()
     buffers = [tf.convert_to_tensor(buffer.value) for buffer in model.buffers().values()]
-    step = TrainStep(model, config.training, compiled=True)
+    step = TrainStep(model, target.objective, config.training, compiled=True)
     audio, vocoder = config.audio, config.training.target == "vocoder"
     if vocoder:
         samples = (config.vocoder.slice_frames - 1 + 2 * SLICE_MARGIN) * audio.hop_samples

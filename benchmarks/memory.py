@@ -20,11 +20,13 @@ from myxtts.batch import pack_speech, voiceless_batch
 from myxtts.config.load import build
 from myxtts.models.xtts import XTTS
 from myxtts.training.step import TrainStep
+from myxtts.training.targets.speech import SpeechObjective
 
 with tf.device(devices.plan_devices().model_device):
     model = XTTS(build({}).model, 100, 80)
     model.create_variables()
-    step = TrainStep(model, build({}).training)
+    config = build({}).training
+    step = TrainStep(model, SpeechObjective(config), config)
     batches = []
     for tokens, frames in ((40, 192), (48, 256), (64, 416)):
         batches.append(pack_speech(voiceless_batch(

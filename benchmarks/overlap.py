@@ -35,6 +35,7 @@ from myxtts.pipeline.clock import StageClock  # noqa: E402
 from myxtts.pipeline.featurize import Featurizer  # noqa: E402
 from myxtts.pipeline.feed import Feed  # noqa: E402
 from myxtts.training.step import TrainStep  # noqa: E402
+from myxtts.training.targets.speech import SpeechObjective  # noqa: E402
 
 ROWS, FRAMES, TOKENS = 2, 192, 48
 WARM = 4  # batches of a run that are not counted: the buffer fills
@@ -82,7 +83,7 @@ class Bench:
         with tf.device(PLAN.model_device):
             model = XTTS(CONFIG.model, 60, CONFIG.audio.n_mels)
             model.create_variables()
-            self._step = TrainStep(model, CONFIG.training, PLAN.compiled)
+            self._step = TrainStep(model, SpeechObjective(CONFIG.training), CONFIG.training, PLAN.compiled)
 
     def train(self, batch) -> None:
         with tf.device(PLAN.model_device):

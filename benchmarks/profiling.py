@@ -72,15 +72,16 @@ class Bench:
         self._module, self._noting, self._monitor = profile, profile.StageClock, lambda: GpuMonitor((0, 1))
         self._plain = lambda keep_spans: StageClock()
         self._trainer, self._steps = XTTSTrainer(config), steps
-        self._trainer.train_set = self._trainer.train_set.sample(steps)  # so many steps from anywhere see all of it
-        self._step, self._begins = self._trainer.take_step, list[float]()
-        self._trainer.take_step = self._timed  # type: ignore[method-assign]
+        run = self._trainer.run
+        run.train_set = run.train_set.sample(steps)  # so many steps from anywhere see all of it
+        self._step, self._begins = self._trainer.run.take_step, list[float]()
+        self._trainer.run.take_step = self._timed  # type: ignore[method-assign]
         data = config.data
         work = profile.Workload(
-            source=self._trainer.train_set,
-            featurizer=self._trainer.featurizer,
-            step=lambda batch: self._trainer.take_step(batch)["loss"],
-            devices=self._trainer.devices,
+            source=self._trainer.run.train_set,
+            featurizer=self._trainer.run.featurizer,
+            step=lambda batch: self._trainer.run.take_step(batch)["loss"],
+            devices=self._trainer.run.devices,
             arrangement=Arrangement(workers=1, ahead=data.pipeline_buffer_size, slots=SLOTS, mode="split"),
             traces=lambda: 0,
         )
@@ -95,14 +96,14 @@ class Bench:
         self._module.StageClock = self._noting if noted else self._plain
         self._begins.clear()
         with self._monitor() if noted else nullcontext():
-            self._profiler._pass("split", self._trainer.devices, self._steps)
+            self._profiler._pass("split", self._trainer.run.devices, self._steps)
         return 1e3 * float(np.diff(self._begins)[-self._steps :].mean())
 
     def profiled(self) -> float:
         """Milliseconds of a step, as `profile` tells it."""
         self._module.StageClock = self._noting
         with self._monitor():
-            done = self._profiler._pass("split", self._trainer.devices, self._steps)
+            done = self._profiler._pass("split", self._trainer.run.devices, self._steps)
         return 1e3 * float(done.intervals.mean())
 
     def trained(self) -> float:

@@ -52,7 +52,7 @@ def main() -> int:
         def show(event) -> None:
             if not isinstance(event, Metrics):
                 return
-            traces = trainer.step.traces + trainer.featurizer.traces
+            traces = trainer.run.step.traces + trainer.run.featurizer.traces
             seen.append((event.seconds / 60, resident_mb(), threading.active_count(), traces))
             if len(seen) == 1 or seen[-1][0] // 1 > seen[-2][0] // 1:
                 print("minute {:.1f}: {:.0f} MB, {} threads, {} traces".format(*seen[-1]), flush=True)

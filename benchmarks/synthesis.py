@@ -39,10 +39,10 @@ def main() -> int:
         from myxtts.devices import import_tensorflow
 
         import_tensorflow()
-        from myxtts.inference.synthesizer import Synthesizer
+        from myxtts.inference.tensorflow_engine import open_checkpoint
         from myxtts.voice import VOICE
 
-        synthesizer = Synthesizer(VOICE, eager_calls=0)
+        synthesizer = open_checkpoint(VOICE, eager_calls=0)
         voice = synthesizer.voice()
         synthesizer.speak(synthesizer.read(SENTENCE), voice)
         rates = []

@@ -30,11 +30,12 @@ from myxtts.batch import Batch, pack_speech
 from myxtts.config.load import build
 from myxtts.models.xtts import XTTS
 from myxtts.training.step import TrainStep
+from myxtts.training.targets.speech import SpeechObjective
 
 config = build({"model.size": size, "training.guide_steps": 0})
 model = XTTS(config.model, 178, 80)
 model.create_variables()
-step = TrainStep(model, config.training)
+step = TrainStep(model, SpeechObjective(config.training), config.training)
 rows, tokens, frames, reference = 16, 48, 256, config.model.reference_frames
 drawn = frames if config.model.refiner_blocks else 0
 batch = pack_speech(Batch(

@@ -10,6 +10,7 @@ Validation is left out of both, as it stops the loop by design.
 """
 
 import argparse
+import functools
 import sys
 import tempfile
 import time
@@ -21,9 +22,6 @@ import numpy as np
 from myxtts.config.config import TrainingConfig
 from myxtts.config.load import build
 from myxtts.demo.corpus import make_corpus
-from myxtts.training.background import BackgroundWorker
-from myxtts.training.metrics import Event
-from myxtts.training.sampler import Sampler
 from myxtts.training.trainer import XTTSTrainer
 
 USUAL = TrainingConfig()
@@ -51,18 +49,11 @@ class Bench:
             }
         )
         self._trainer = XTTSTrainer(config)
-        self._take_step, self._begins = self._trainer.take_step, list[float]()
-        self._trainer.take_step = self._timed  # type: ignore[method-assign]
-        self._make_sampler, self._samplers = self._trainer._make_sampler, dict[type[Sampler], Sampler]()
-        self._trainer._make_sampler = self._same_sampler  # type: ignore[method-assign]
-
-    def _same_sampler(self, kind: type[Sampler], count: int, run: Path, worker: BackgroundWorker[Event]) -> Sampler:
-        """The sampler of the first run, which has compiled what it needs."""
-        if kind in self._samplers:
-            self._samplers[kind].warm_up = lambda: None  # type: ignore[method-assign]
-        sampler = self._samplers.setdefault(kind, self._make_sampler(kind, count, run, worker))
-        sampler._worker = worker
-        return sampler
+        self._take_step, self._begins = self._trainer.run.take_step, list[float]()
+        self._trainer.run.take_step = self._timed  # type: ignore[method-assign]
+        # What speaks in the first run has compiled what it needs; it speaks in all others, too.
+        make = functools.cache(self._trainer.run.make_generator)
+        self._trainer.run.make_generator = make  # type: ignore[method-assign]
 
     def _timed(self, batch):
         self._begins.append(time.perf_counter())

@@ -161,9 +161,9 @@ Layout: TypeAlias = SpeechLayout | WaveLayout
 def layout_for(config: XTTSConfig) -> Layout:
     """The layout of what `training.target` names."""
     audio, model = config.audio, config.model
-    if config.training.target == "vocoder":
-        return WaveLayout(audio.n_mels, config.vocoder.slice_frames, audio.hop_samples)
-    return SpeechLayout(audio.n_mels, model.reference_frames, model.refiner_blocks > 0)
+    if config.kind.speaks:
+        return SpeechLayout(audio.n_mels, model.reference_frames, model.refiner_blocks > 0)
+    return WaveLayout(audio.n_mels, config.vocoder.slice_frames, audio.hop_samples)
 
 
 @dataclass(frozen=True)
@@ -173,6 +173,11 @@ class PackedBatch:
     floats: tf.Tensor  # float32 [B, N]
     labels: tf.Tensor  # int64 [B, HEAD + T + M]
     layout: Layout
+
+    @property
+    def shards(self) -> tuple["PackedBatch", ...]:
+        """Itself, as the only part of the batch."""
+        return (self,)
 
     @property
     def rows(self) -> int:
@@ -194,17 +199,15 @@ class PackedBatch:
 
 @dataclass(frozen=True)
 class ShardedBatch:
-    """A batch on two devices that both train."""
+    """A batch on several devices that all train, an equal part on each."""
 
-    on_data: PackedBatch
-    on_model: PackedBatch
-    data_head: tf.Tensor  # int64 [B, HEAD], the first columns of the whole batch's labels, on the data device
-    model_head: tf.Tensor
+    shards: tuple[PackedBatch, ...]
+    heads: tuple[tf.Tensor, ...]  # int64 [B, HEAD], the first columns of the whole batch's labels, on each device
 
     @property
     def mel_shape(self) -> tuple[int, int, int]:
-        rows, frames, bands = self.on_model.mel_shape
-        return 2 * rows, frames, bands
+        rows, frames, bands = self.shards[0].mel_shape
+        return len(self.shards) * rows, frames, bands
 
 
 StepInput: TypeAlias = PackedBatch | ShardedBatch  # what a feed gives

@@ -13,8 +13,8 @@ import resource
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import Any
 
@@ -47,8 +47,15 @@ class DevicePlan:
         return self.data_device != self.model_device
 
     @property
-    def both_train(self) -> bool:
-        return self.pipeline == "parallel"
+    def training_devices(self) -> tuple[str, ...]:
+        """All that train, each on its part of a batch; the model's weights lie on the first."""
+        helping = (self.data_device,) if self.pipeline == "parallel" else ()
+        return (self.model_device, *helping)
+
+    @property
+    def shares_batches(self) -> bool:
+        """Whether several devices train on parts of each batch."""
+        return len(self.training_devices) > 1
 
     @property
     def trains_on_gpu(self) -> bool:
@@ -72,12 +79,13 @@ class DevicePlan:
         return self.trains_on_gpu and self.compiled
 
     def preparing(self, number: int) -> str:
-        """Where a batch is prepared; where both devices train, they take turns."""
-        return self.model_device if self.both_train and number % 2 else self.data_device
+        """Where a batch is prepared; where several devices train, they take turns."""
+        turns = self.training_devices
+        return turns[number % len(turns)] if self.shares_batches else self.data_device
 
     def alone(self) -> "DevicePlan":
         """The same with everything on the model device, for what is not worth two."""
-        if not self.both_train:
+        if not self.shares_batches:
             return self
         return replace(self, data_device=self.model_device, data_label=self.model_label, pipeline="buffered")
 
@@ -85,6 +93,14 @@ class DevicePlan:
         """The same plan with another model device, named in any of TensorFlow's ways."""
         name = plain_name(device)
         return replace(self, model_device=name, model_label=name)
+
+
+@dataclass(frozen=True)
+class Place:
+    """A device, and what is held while it is given work: threads that share a card take turns."""
+
+    device: str
+    lock: AbstractContextManager = field(default_factory=nullcontext)
 
 
 def plain_name(device: str) -> str:

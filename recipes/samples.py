@@ -21,10 +21,12 @@ from myxtts.config.config import AudioConfig
 from myxtts.demo.page import Sound, document, figure, side_by_side
 from myxtts.demo.sentences import evaluation_sentences
 from myxtts.demo.voices import Reader, choose_voice
+from myxtts.devices import Place, plan_devices
 from myxtts.errors import UsageError
+from myxtts.inference.engine import SynthesisOptions
 from myxtts.inference.evaluation import YARDSTICKS
 from myxtts.inference.synthesizer import Synthesizer
-from myxtts.models.engines import SynthesisOptions, VocoderEngine
+from myxtts.inference.tensorflow_engine import VocoderEngine, open_checkpoint
 from myxtts.voice import VOICE
 
 SENTENCES = evaluation_sentences()[-9:]
@@ -41,11 +43,10 @@ class Samples:
     """What speaks, and the page's parts."""
 
     def __init__(self) -> None:
-        self.synthesizer = Synthesizer(VOICE)
-        self.audio, self.vocoder = self.synthesizer.config.audio, self.synthesizer.vocoder_engine
-        self.yardsticks = {
-            name: VocoderEngine(way, self.audio, self.synthesizer.device) for name, way in YARDSTICKS.items()
-        }
+        self.synthesizer = open_checkpoint(VOICE)
+        self.audio, self.vocoder = self.synthesizer.config.audio, self.synthesizer.engine
+        place = Place(plan_devices().model_device)
+        self.yardsticks = {name: VocoderEngine(way, self.audio, place) for name, way in YARDSTICKS.items()}
 
     def copies(self, recordings: list[Path]) -> str:
         """Recordings beside what the vocoder and Griffin-Lim make of their mels."""
@@ -135,7 +136,7 @@ def main() -> None:
             **({"Copies of real speech": samples.copies(real)} if real else {}),
             "Voices it was trained on": samples.clones(HEARD, []),
             "Voices it never heard": samples.clones(UNHEARD, real),
-            **({"Fine-tuned on real speech": samples.sentences(Synthesizer(options.run))} if options.run else {}),
+            **({"Fine-tuned on real speech": samples.sentences(open_checkpoint(options.run))} if options.run else {}),
         }
     body = "".join(f"<h2>{html.escape(title)}</h2>{content}" for title, content in sections.items())
     options.output.parent.mkdir(parents=True, exist_ok=True)

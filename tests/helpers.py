@@ -58,10 +58,10 @@ def flat(arrays: Mapping[str, np.ndarray], part: str = "parameters") -> np.ndarr
 def begins_with(trainer: "XTTSTrainer", arrays: Mapping[str, np.ndarray]) -> None:
     """Raises AssertionError unless a trainer's weights are the averaged ones of a checkpoint."""
     average = part_of(arrays, AVERAGE)
-    assert average.keys() == trainer.step.named_weights().keys()
-    for name, weight in trainer.step.named_weights().items():
+    assert average.keys() == trainer.run.step.named_weights().keys()
+    for name, weight in trainer.run.step.named_weights().items():
         np.testing.assert_array_equal(weight, average[name].astype(np.float32), err_msg=name)
 
 
 def weights_of(trainer: "XTTSTrainer") -> np.ndarray:
-    return flat(trainer.step.arrays())
+    return flat(trainer.run.step.arrays())

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import tensorflow as tf
 
-from myxtts.batch import RawBatch, ShardedBatch, SpeechLayout, StepInput
+from myxtts.batch import RawBatch, SpeechLayout, StepInput
 from myxtts.data.dataset import in_threads, one_by_one
 from myxtts.devices import DevicePlan, move
 from myxtts.diagnostics.profile import Workload
@@ -105,9 +105,8 @@ def make_workload(stages: Stages, arrangement: Arrangement, plan: DevicePlan) ->
         return move(floats, device)
 
     def step(batch: StepInput) -> tf.Tensor:
-        halves = isinstance(batch, ShardedBatch)
-        floats = (batch.on_model if halves else batch).floats
-        stages.pass_time("train", number_of(floats), 0.5 if halves else 1.0)
+        floats = batch.shards[0].floats
+        stages.pass_time("train", number_of(floats), 1 / len(batch.shards))
         return floats
 
     return Workload(

@@ -48,7 +48,7 @@ def train_watched(home: Path, mode: str) -> Watched:
     places = {"data.train_data": str(make_hums(home / "set", 16)), "data.cache_dir": str(home / "cache")}
     values = {**SMALL, **TWO, **places, "data.pipeline": mode, "training.checkpoint_dir": str(home / mode)}
     run, count = Watched(XTTSTrainer(build(values))), 0
-    read, step = ops._EagerTensorBase._numpy, type(run.trainer.step).__call__
+    read, step = ops._EagerTensorBase._numpy, type(run.trainer.run.step).__call__
 
     def counted(tensor):
         nonlocal count
@@ -62,7 +62,7 @@ def train_watched(home: Path, mode: str) -> Watched:
 
     with (
         mock.patch.object(ops._EagerTensorBase, "_numpy", counted),
-        mock.patch.object(type(run.trainer.step), "__call__", watched),
+        mock.patch.object(type(run.trainer.run.step), "__call__", watched),
     ):
         run.trainer.train(run.events.append)
     return run
@@ -79,7 +79,7 @@ class DevicePlacement(unittest.TestCase):
         self.assertTrue(PLAN.two_devices)
 
     def test_every_variable_is_on_the_model_device(self):
-        variables = self.run_in("split").trainer.step.variables()
+        variables = self.run_in("split").trainer.run.step.variables()
         self.assertLessEqual(
             {"weights:0", "average:0", "momentum:0", "velocity:0", "model/guide/means"}, set(variables)
         )

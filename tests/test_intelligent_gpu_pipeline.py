@@ -10,7 +10,6 @@ import threading
 import unittest
 from dataclasses import replace
 from pathlib import Path
-from unittest import mock
 
 import numpy as np
 
@@ -20,11 +19,11 @@ import tensorflow as tf
 
 from myxtts.batch import RawBatch
 from myxtts.config.load import build
-from myxtts.pipeline import feed as feed_module
+from myxtts.devices import move
 from myxtts.pipeline.clock import StageClock
 from myxtts.pipeline.featurize import Featurizer
-from myxtts.pipeline.feed import SLOTS, Feed
-from myxtts.pipeline.stage import StageError
+from myxtts.pipeline.feed import SLOTS, Feed, FeedOptions
+from myxtts.pipeline.stage_error import StageError
 from tests.helpers import PATIENCE, comes_true, feeds_end
 
 CONFIG = build({"model.reference_frames": 16})
@@ -40,20 +39,21 @@ from myxtts.devices import plan_devices
 values = {"data.virtual_devices": 3, "data.data_gpu": 1, "data.model_gpu": 2, "model.reference_frames": 16}
 config = build(values)
 plan = plan_devices(config.data)
-from myxtts.pipeline import feed as feed_module
+from myxtts.pipeline import feed, transfer
 from myxtts.pipeline.clock import StageClock
 from myxtts.pipeline.featurize import Featurizer
 
-names, original, copies = {"0": "host", "1": "data", "2": "model"}, feed_module.move, collections.Counter()
+names, original, copies = {"0": "host", "1": "data", "2": "model"}, transfer.move, collections.Counter()
 
 def counted(tensor, device):
     here, there = tensor.backing_device[-1], device[-1]
     copies[f"{names[here]} to {names[there]}"] += here != there
     return original(tensor, device)
 
-feed_module.move = counted
-with feed_module.Feed(Source(4), Featurizer(config), plan, StageClock()) as feed:
-    assert len(list(feed)) == 4
+feed.move = transfer.move = counted
+options = feed.FeedOptions(transfer=counted)
+with feed.Feed(Source(4), Featurizer(config), plan, StageClock(), options) as batches:
+    assert len(list(batches)) == 4
 print(json.dumps({name: count / 4 for name, count in copies.items()}))
 """
 
@@ -128,18 +128,17 @@ def compile_features() -> Featurizer:
 def break_stage(featurizer: Featurizer, stage: str, at: int) -> str:
     """Lets a stage fail on a batch; returns the error that comes out of the feed, whose thread has ended."""
     sent = itertools.count()
-    original = feed_module.move
 
     def breaking_move(tensor, device):
-        if device == PLAN.model_device and tensor.dtype == tf.float32 and next(sent) == at:
+        if next(sent) == at:
             raise ConnectionError("the cable is loose")
-        return original(tensor, device)
+        return move(tensor, device)
 
     source = Source(20, at if stage == "load" else -1)
     features = Breaking(featurizer, at) if stage == "preprocess" else featurizer
-    move = breaking_move if stage == "transfer" else original
+    options = FeedOptions(transfer=breaking_move if stage == "transfer" else move)
     try:
-        with mock.patch.object(feed_module, "move", move), Feed(source, features, PLAN, StageClock()) as feed:
+        with Feed(source, features, PLAN, StageClock(), options) as feed:
             for _ in feed:
                 pass
     except StageError as error:

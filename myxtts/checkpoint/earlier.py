@@ -36,8 +36,7 @@ def named(arrays: dict[str, np.ndarray], config: XTTSConfig, symbols: int) -> di
     Raises:
         ValueError: a vector has another size than its configuration says.
     """
-    vocoder = config.training.target == "vocoder"
-    places = list(vocoder_places(config) if vocoder else speech_places(config, symbols))
+    places = list(speech_places(config, symbols) if config.kind.speaks else vocoder_places(config))
     found = {}
     for name, array in arrays.items():
         part = VECTORS.get(KERAS_MOMENTS.get(name, name))

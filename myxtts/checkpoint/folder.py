@@ -258,7 +258,7 @@ def _require_sound(checkpoint: Checkpoint) -> None:
     """Refuses what can be read and not be used."""
     if not checkpoint.tokenizer.languages:
         raise ValueError("symbols.json names no language")
-    if not checkpoint.voices and checkpoint.config.training.target == "speech":
+    if not checkpoint.voices and checkpoint.config.kind.speaks:
         raise ValueError("state.json names no speaker")
     n_mels = checkpoint.config.audio.n_mels
     if any(mel.ndim != 2 or mel.shape[1] != n_mels for mel in checkpoint.voices.values()):

@@ -52,7 +52,7 @@ def read_vocoder(path: Path | None, audio: AudioConfig, device: str) -> Vocoder 
     if path is None:
         return GriffinLim()
     saved = read_checkpoint(path, to_resume=False)
-    if saved.config.training.target != "vocoder":
+    if saved.config.kind.speaks:
         raise UsageError(f"{path} is a speech model; --vocoder needs what `myxtts train --target vocoder` made")
     if lines := lines_of_difference(audio, saved.config.audio, "audio"):
         raise UsageError(f"the vocoder {path} reads other mels: {'; '.join(lines)}")
@@ -80,6 +80,6 @@ def shrink(checkpoint: Checkpoint) -> Checkpoint:
         feature_matching_loss=usual.feature_matching_loss,
     )
     config = replace(checkpoint.config, data=data, training=training, vocoder=vocoder)
-    speaks = checkpoint.config.training.target == "speech"  # a vocoder has no use for voices
+    speaks = checkpoint.config.kind.speaks
     voices = {name: mel.astype(np.float16) for name, mel in checkpoint.voices.items() if speaks}
     return Checkpoint(config, checkpoint.tokenizer, arrays, voices, RunState())

@@ -19,7 +19,7 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
-from myxtts.cli.parser import flag_words
+from myxtts.cli.flags import flag_words
 from myxtts.diagnostics.startup import PoorSetting
 from myxtts.training.metrics import (
     EvaluationResult,

@@ -91,18 +91,18 @@ def _copy(options: argparse.Namespace, folder: Path) -> list[Any]:
         raise UsageError(f"{options.copy} holds no recording of {SHORTEST_SECONDS} s or more")
     import_tensorflow()
     from myxtts.checkpoint.packaged import find_vocoder, read_vocoder
-    from myxtts.devices import plan_devices
+    from myxtts.devices import Place, plan_devices
     from myxtts.inference.evaluation import YARDSTICKS, evaluate_copies
-    from myxtts.models.engines import VocoderEngine
+    from myxtts.inference.tensorflow_engine import VocoderEngine
 
     path, told = find_vocoder(options.vocoder, AudioConfig())
     if options.vocoder is None and path is None:
         print(f"vocoder: {told}", file=sys.stderr)
     audio = load(path / "config.yaml").audio if path else AudioConfig()
-    device = plan_devices().model_device
-    engines = {name: VocoderEngine(way, audio, device) for name, way in YARDSTICKS.items()}
+    place = Place(plan_devices().model_device)
+    engines = {name: VocoderEngine(way, audio, place) for name, way in YARDSTICKS.items()}
     if path:
-        engines["vocoder"] = VocoderEngine(read_vocoder(path, audio, device), audio, device)
+        engines["vocoder"] = VocoderEngine(read_vocoder(path, audio, place.device), audio, place)
     return evaluate_copies(engines, recordings, audio, folder)
 
 

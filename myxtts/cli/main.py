@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
 
+from myxtts.cli.flags import in_flags
 from myxtts.cli.parser import make_parser
 from myxtts.errors import RunError, UsageError
 
@@ -30,7 +31,7 @@ def main(words: Sequence[str] | None = None) -> int:
         run: Callable[[argparse.Namespace], int] = import_module(f"myxtts.cli.{options.command}").run
         return run(options)
     except (UsageError, RunError) as error:
-        print(f"myxtts {options.command}: {error}", file=sys.stderr)
+        print(f"myxtts {options.command}: {in_flags(str(error), options.command)}", file=sys.stderr)
         return error.exit_code
     except UnicodeEncodeError as error:
         print(f"myxtts {options.command}: {error.object!r:.80} is not UTF-8", file=sys.stderr)

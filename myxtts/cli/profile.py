@@ -11,7 +11,7 @@ from rich.console import Console
 
 from myxtts.cards import find_cards
 from myxtts.cli.display import counting_display
-from myxtts.cli.parser import flag_words
+from myxtts.cli.flags import flag_words
 from myxtts.cli.settings import configure, require_writable
 from myxtts.config.config import XTTSConfig
 from myxtts.config.load import flatten

@@ -12,8 +12,8 @@ from myxtts.errors import UsageError
 from myxtts.voice import GRIFFIN_LIM
 
 if TYPE_CHECKING:
+    from myxtts.inference.engine import SynthesisOptions
     from myxtts.inference.synthesizer import Script, Synthesizer
-    from myxtts.models.engines import SynthesisOptions
 
 
 def run(options: argparse.Namespace) -> int:
@@ -47,10 +47,10 @@ def load_synthesizer(options: argparse.Namespace, compiled: bool = False) -> "tu
     from myxtts.devices import import_tensorflow
 
     import_tensorflow()
-    from myxtts.inference.synthesizer import EAGER_SENTENCES, Synthesizer
-    from myxtts.models.engines import SynthesisOptions
+    from myxtts.inference.engine import SynthesisOptions
+    from myxtts.inference.tensorflow_engine import EAGER_SENTENCES, open_checkpoint
 
-    synthesizer = Synthesizer(checkpoint, options.vocoder, eager_calls=0 if compiled else EAGER_SENTENCES)
+    synthesizer = open_checkpoint(checkpoint, options.vocoder, eager_calls=0 if compiled else EAGER_SENTENCES)
     if options.ode_steps is not None and not synthesizer.config.model.refiner_blocks:
         raise UsageError(f"{checkpoint} has no refiner (model.refiner_blocks is 0); leave --ode-steps out")
     if options.vocoder is None and synthesizer.vocoder.startswith(GRIFFIN_LIM):

@@ -24,7 +24,8 @@ from myxtts.cli.prepare import prepare_and_report
 from myxtts.cli.settings import configure, describe, make_folder
 from myxtts.config.config import XTTSConfig
 from myxtts.config.load import SAVED, build, flatten, save
-from myxtts.data.cache import require_clips
+from myxtts.data.pack import Pack
+from myxtts.data.packs import prepare_packs
 from myxtts.devices import plan_devices, select_gpus, watched_gpus
 from myxtts.diagnostics.gpu_monitor import GpuMonitor
 from myxtts.diagnostics.startup import building_seconds, collect_facts, find_poor_settings
@@ -49,13 +50,9 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError("--init-from starts a new run and --resume goes on with one; give one of them")
     if not config.data.train_data:
         raise UsageError("no training data; add --train-data DIR")
-    vocoder = config.training.target == "vocoder"
-    if vocoder and "model.size" in vars(options):
-        raise UsageError("--model-size shapes the speech model; a vocoder is shaped by `vocoder` in a YAML file")
-    if vocoder and "data.reference_gain_db" in vars(options):
-        raise UsageError("--reference-gain-db goes with the speech model; a vocoder needs no reference")
-    if not vocoder and "vocoder.discriminators_after" in vars(options):
-        raise UsageError("--discriminators-after goes with --target vocoder")
+    for key, reason in config.kind.foreign.items():
+        if key in vars(options):
+            raise UsageError(f"`{key}` {reason}")
     if resume and origin.get("training.checkpoint_dir", SAVED) == SAVED:  # the run goes on where it lies now
         if resume.resolve() not in list_checkpoints(resume.resolve().parent):
             raise UsageError(f"{resume} is a copy of a checkpoint; say with --checkpoint-dir where its run shall go on")
@@ -82,15 +79,18 @@ def run(options: argparse.Namespace) -> int:
             console.print(line, highlight=False, markup=False, soft_wrap=True)
 
     say(*(f"   {line}" for line in describe(config, origin)))
-    if vocoder and config.vocoder.discriminators_after >= config.training.max_steps:
+    if not config.kind.speaks and config.vocoder.discriminators_after >= config.training.max_steps:
         after = config.vocoder.discriminators_after
         say(f"⚠️ discriminators would come after step {after}, and the run ends before; lower --discriminators-after")
     began = time.time()
-    pack = prepare_and_report(Path(config.data.train_data), config, console)
-    building = building_seconds(pack, began)
-    require_clips(pack, config)
-    if config.data.val_data and not len(prepare_and_report(Path(config.data.val_data), config, console)):
-        raise RunError(f"{config.data.val_data}: no clip can be used for validation")
+    built: list[float] = []
+
+    def prepare(folder: Path, config: XTTSConfig) -> Pack:
+        pack = prepare_and_report(folder, config, console)
+        built.append(building_seconds(pack, began))
+        return pack
+
+    packs = prepare_packs(config, prepare)
 
     make_folder(run_folder, "choose another --checkpoint-dir")
     if options.auto:
@@ -100,11 +100,13 @@ def run(options: argparse.Namespace) -> int:
 
     plan = plan_devices(config.data)
     say(*configured_lines(plan, config.data), *pipeline_lines(plan, config.data), *model_lines(plan))
-    facts = collect_facts(config, plan, pack, find_cards(), watched_gpus(config.data), building, resume is not None)
+    facts = collect_facts(
+        config, plan, packs.train, find_cards(), watched_gpus(config.data), built[0], resume is not None
+    )
     say(*poor_setting_lines(find_poor_settings(facts)))
     from myxtts.training.trainer import XTTSTrainer
 
-    trainer = XTTSTrainer(config, resume_checkpoint=resume, reset_optimizer=options.reset_optimizer)
+    trainer = XTTSTrainer(config, resume_checkpoint=resume, reset_optimizer=options.reset_optimizer, packs=packs)
     if plan.pipeline == "split":
         say(f"🕐 Multi-GPU Mode: Waiting {config.data.model_start_delay:.1f}s for data pipeline to warm up...")
     begun = trainer.state.step

@@ -8,6 +8,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
+from myxtts.config.targets import TARGETS, TargetKind
 from myxtts.errors import UsageError
 
 MODEL_SIZES: dict[str, dict[str, Any]] = {
@@ -44,7 +45,6 @@ MODEL_SIZES: dict[str, dict[str, Any]] = {
 }
 
 PRECISIONS = ("float32", "bfloat16", "float16")
-TARGETS = ("speech", "vocoder")
 XLA = ("auto", "on", "off")
 PIPELINES = ("sequential", "buffered", "split", "parallel")
 LONGEST_WINDOW = 2048  # samples that a discriminator hears at once
@@ -280,19 +280,17 @@ class TrainingConfig:
         )
         _require(self.xla in XLA, f"training.xla is {self.xla!r}; choose {', '.join(XLA)}")
         _require(self.target in TARGETS, f"training.target is {self.target!r}; choose {', '.join(TARGETS)}")
-        if self.target == "vocoder":
-            _require(
-                self.mixed_precision == "float32",
-                f"training.mixed_precision is {self.mixed_precision}; a vocoder is trained in float32",
-            )
-            _require(
-                not self.early_stop,
-                "training.early_stop goes by the validation loss, which discriminators make worse; it must be 0 here",
-            )
+        kind = TARGETS[self.target]
         _require(
-            self.target == "speech" or not self.clear_loss,
-            "training.clear_loss goes by the held-out mel loss, which a vocoder does not have; it needs it to be 0",
+            kind.mixes_precision or self.mixed_precision == "float32",
+            f"training.mixed_precision is {self.mixed_precision}; a {kind.title} is trained in float32",
         )
+        for name in ("early_stop", "clear_loss"):
+            _require(
+                kind.loss_tells_best or not getattr(self, name),
+                f"training.{name} goes by the held-out loss, which does not tell how good a {kind.title} is; "
+                "it must be 0 here",
+            )
         _require(
             math.isfinite(self.max_minutes),
             f"training.max_minutes is {self.max_minutes}; give a number of minutes, or 0 for no limit",
@@ -330,6 +328,11 @@ class XTTSConfig:
             not self.training.clear_loss or bool(self.data.val_data) or self.data.val_clips > 0,
             "training.clear_loss needs held-out clips; set data.val_data or data.val_clips",
         )
+
+    @property
+    def kind(self) -> TargetKind:
+        """What is trained."""
+        return TARGETS[self.training.target]
 
     @property
     def step_clips(self) -> int:

@@ -110,11 +110,11 @@ class HostDataset:
         chance = np.random.default_rng([self.config.training.seed, number])
         spans = np.zeros((size, 4), np.int64)
         spans[:, 2:] = number, self.config.training.seed
-        if self.config.training.target == "vocoder":
-            audio, labels = self._cut_slices(rows, chance)
-        else:
+        if self.config.kind.speaks:
             audio, labels = self._pair_with_references(rows, self.buckets[bucket].shape, real, chance)
             spans[:, :2] = labels[:, 1:3]
+        else:
+            audio, labels = self._cut_slices(rows, chance)
         labels[:, 3] = np.arange(size) < len(real)
         return RawBatch(audio, spans, labels)
 

@@ -21,8 +21,7 @@ class References:
 
     def __init__(self, pack: Pack, clips: np.ndarray, config: XTTSConfig):
         self._pack, hop = pack, config.audio.hop_samples
-        speech = config.training.target == "speech"  # a vocoder needs nobody's voice
-        self.samples = config.model.reference_frames * hop if speech else 0
+        self.samples = config.model.reference_frames * hop if config.kind.speaks else 0
         self._shortest = min(self.samples, int(SHORTEST_SECONDS * config.audio.sample_rate))
         speakers = pack.records["speaker"][clips]
         order = np.argsort(speakers, kind="stable")

@@ -21,7 +21,7 @@ from myxtts.config.config import XTTSConfig
 from myxtts.config.load import build
 from myxtts.demo.corpus import Corpus
 from myxtts.demo.page import Pair, Sound, make_page
-from myxtts.inference.synthesizer import Synthesizer
+from myxtts.inference.tensorflow_engine import open_checkpoint
 from myxtts.training.metrics import Event, Metrics, Summary, Validation
 from myxtts.training.trainer import XTTSTrainer
 
@@ -113,7 +113,7 @@ def speak(
     Returns:
         The pairs for the page, (recording, text) of every unseen sentence, and the seconds of speech made.
     """
-    synthesizer = Synthesizer(Path(config.training.checkpoint_dir))
+    synthesizer = open_checkpoint(Path(config.training.checkpoint_dir))
     voice = synthesizer.voice()
     folder.mkdir(parents=True, exist_ok=True)
     pairs: list[Pair] = []

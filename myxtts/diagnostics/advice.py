@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from myxtts.diagnostics.stage_model import STAGES, Arrangement, StageTimes, predict
+from myxtts.pipeline.stages import Stage
 
 LOAD_SHARE, TRANSFER_SHARE, TRAIN_SHARE, VARIATION = 0.20, 0.15, 0.50, 0.30  # thresholds of the findings
 NEAR = 0.85  # stages within this of the slowest are as slow as it
@@ -32,9 +33,9 @@ SECOND_GPU = {"data.data_gpu": 0, "data.model_gpu": 1}
 NAMES = {
     "disk": "loading waits for the disk",
     "decode": "loading computes on the host",
-    "preprocess": "features on the data device",
-    "transfer": "the copy between the devices",
-    "train": "the training step",
+    Stage.PREPROCESS: "features on the data device",
+    Stage.TRANSFER: "the copy between the devices",
+    Stage.TRAIN: "the training step",
     "jitter": "times that vary from batch to batch",
     "buffer": "a buffer that is too small",
     "oscillation": "work that comes in bursts",
@@ -129,9 +130,9 @@ def capacities(measured: Measured) -> dict[str, float]:
     """Seconds a batch for each part that works by itself: the host, the thread that prepares, the step."""
     times, arrangement = measured.times, measured.arrangement
     return {
-        "load": measured.load_seconds.get(arrangement.workers, times.mean("load") / arrangement.workers),
-        "prepare": times.mean("preprocess") + times.mean("transfer"),
-        "train": times.mean("train"),
+        Stage.LOAD: measured.load_seconds.get(arrangement.workers, times.mean(Stage.LOAD) / arrangement.workers),
+        "prepare": times.mean(Stage.PREPROCESS) + times.mean(Stage.TRANSFER),
+        Stage.TRAIN: times.mean(Stage.TRAIN),
     }
 
 
@@ -140,28 +141,28 @@ def find_bottleneck(measured: Measured) -> tuple[str, str]:
     found = capacities(measured)
     slowest = max(found, key=lambda name: found[name])
     if measured.arrangement.mode != "split":  # what does not overlap adds up, but the host reads ahead all the same
-        if found["load"] > found["prepare"] + found["train"]:
-            slowest = "load"
+        if found[Stage.LOAD] > found["prepare"] + found[Stage.TRAIN]:
+            slowest = Stage.LOAD
         else:
-            slowest = max(("preprocess", "transfer", "train"), key=measured.times.mean)
-        seconds = found["load"] if slowest == "load" else measured.times.mean(slowest)
+            slowest = max((Stage.PREPROCESS, Stage.TRANSFER, Stage.TRAIN), key=measured.times.mean)
+        seconds = found[Stage.LOAD] if slowest == Stage.LOAD else measured.times.mean(slowest)
         return _stage_name(slowest, measured), f"{slowest} takes {1e3 * seconds:.1f} ms of a batch"
     lost = measured.step_seconds / found[slowest]
     if lost > LOST and (name := _lost_between(measured, found[slowest])):
         words = f"steps take {1e3 * measured.step_seconds:.1f} ms, {lost:.2f} times the slowest stage"
         return name, f"{words} ({slowest}, {1e3 * found[slowest]:.1f} ms on average)"
-    if min(found["prepare"], found["train"]) >= NEAR * found[slowest] and slowest != "load":
+    if min(found["prepare"], found[Stage.TRAIN]) >= NEAR * found[slowest] and slowest != Stage.LOAD:
         pair = f"preparing {1e3 * found['prepare']:.1f} ms, training {1e3 * found['train']:.1f} ms"
         return "balanced", pair
     if slowest == "prepare":
-        slowest = max(("preprocess", "transfer"), key=measured.times.mean)
+        slowest = max((Stage.PREPROCESS, Stage.TRANSFER), key=measured.times.mean)
         return slowest, f"{1e3 * measured.times.mean(slowest):.1f} ms a batch, training {1e3 * found['train']:.1f} ms"
     others = ", ".join(f"{name} {1e3 * value:.1f} ms" for name, value in found.items() if name != slowest)
     return _stage_name(slowest, measured), f"{slowest} {1e3 * found[slowest]:.1f} ms a batch, {others}"
 
 
 def _stage_name(stage: str, measured: Measured) -> str:
-    if stage != "load":
+    if stage != Stage.LOAD:
         return stage
     return "decode" if measured.load_cpu > CPU_BOUND else "disk"
 
@@ -194,12 +195,12 @@ def _findings(measured: Measured) -> Iterator[Finding]:
     times = measured.times
     shares = {stage: times.mean(stage) / times.total if times.total else 0.0 for stage in STAGES}
     words = {stage: f"{1e3 * times.mean(stage):.1f} ms, {shares[stage]:.0%} of a batch" for stage in STAGES}
-    if shares["load"] > LOAD_SHARE:
-        yield Finding("data loading > 20 %", f"{words['load']} by one worker")
-    if shares["transfer"] > TRANSFER_SHARE:
-        yield Finding("transfer > 15 %", words["transfer"])
-    if shares["train"] < TRAIN_SHARE:
-        yield Finding("training < 50 %", words["train"])
+    if shares[Stage.LOAD] > LOAD_SHARE:
+        yield Finding("data loading > 20 %", f"{words[Stage.LOAD]} by one worker")
+    if shares[Stage.TRANSFER] > TRANSFER_SHARE:
+        yield Finding("transfer > 15 %", words[Stage.TRANSFER])
+    if shares[Stage.TRAIN] < TRAIN_SHARE:
+        yield Finding("training < 50 %", words[Stage.TRAIN])
     if measured.variation > VARIATION:
         yield Finding("variation > 30 %", f"steps vary by {measured.variation:.0%} around the mean of their shape")
 
@@ -287,7 +288,7 @@ def _describe(now: Arrangement, other: Arrangement) -> tuple[dict[str, int | str
 
 def _loaded_by(measured: Measured, workers: int) -> StageTimes:
     """The stage times with the work of one of so many workers, as it was measured for that many."""
-    alone = measured.times.mean("load")
+    alone = measured.times.mean(Stage.LOAD)
     known = measured.load_seconds.get(workers)
     if known is None or not alone:
         return measured.times

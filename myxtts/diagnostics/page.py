@@ -15,14 +15,15 @@ from typing import Any
 from myxtts.diagnostics.advice import BEST, IN_USE
 from myxtts.diagnostics.gpu_monitor import MEASURES, CardReadings
 from myxtts.diagnostics.stage_model import STAGES
+from myxtts.pipeline.stages import WAIT, Stage
 
 Series = dict[str, Any]  # {"name", "unit", "points": [[seconds, value], …]}
 COLOURS = {
-    "load": "#4f8fd0",
-    "preprocess": "#58b08a",
-    "transfer": "#d9a441",
-    "wait": "#b9b9b9",
-    "train": "#cf6a5b",
+    Stage.LOAD: "#4f8fd0",
+    Stage.PREPROCESS: "#58b08a",
+    Stage.TRANSFER: "#d9a441",
+    WAIT: "#b9b9b9",
+    Stage.TRAIN: "#cf6a5b",
 }
 RUN_CURVES = (
     ("step_ms", "Step time", "ms"),

@@ -12,13 +12,14 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import tensorflow as tf
 
-from myxtts.batch import ShardedBatch, StepInput
+from myxtts.batch import StepInput
 from myxtts.devices import DevicePlan, memory_peaks, move, process_peak_mb, wait_for
 from myxtts.diagnostics.advice import Measured, Way
 from myxtts.diagnostics.gpu_monitor import CardReadings, GpuMonitor, find_link
 from myxtts.diagnostics.stage_model import STAGES, Arrangement, StageTimes, predict
 from myxtts.pipeline.clock import Span, StageClock
-from myxtts.pipeline.feed import Features, Feed, Source
+from myxtts.pipeline.feed import Features, Feed, FeedOptions, Source
+from myxtts.pipeline.stages import Stage
 
 Shape = tuple[int, ...]
 FEWEST = 8  # batches of a pass
@@ -46,7 +47,7 @@ class Workload:
     arrangement: Arrangement
     traces: Callable[[], int]
     time_parts: Callable[[StepInput], dict[str, float]] = lambda batch: {}  # seconds of forward, backward, update
-    can_halve: bool = True  # both devices could train, on half of each batch
+    can_share: bool = True  # both devices could train, each on its part of a batch
     spare_gpu: bool = False  # there is a second GPU that the plan does not use
     transfer: Callable[[tf.Tensor, str], tf.Tensor] = move
 
@@ -72,7 +73,7 @@ class Pass:
     @property
     def intervals(self) -> np.ndarray:
         """Seconds from the end of a step to the end of the next."""
-        ends = [span.end for span in sorted(s for s in self.spans if s.stage == "train")]
+        ends = [span.end for span in sorted(s for s in self.spans if s.stage == Stage.TRAIN)]
         return np.diff(ends)[max(0, self.counted - self.first - 1) :]
 
     def by_shape(self) -> dict[Shape, list[float]]:
@@ -121,9 +122,10 @@ class Profile:
         A step is begun before it is awaited, so a span tells less than the step where a GPU works by itself; by itself
         it takes at least what it took alone.
         """
-        alone = self.measured.times.mean("train")
+        alone = self.measured.times.mean(Stage.TRAIN)
         waits = [
-            one.intervals - np.maximum(one.seconds("train")[-len(one.intervals) :], alone) for one in self.overlapped
+            one.intervals - np.maximum(one.seconds(Stage.TRAIN)[-len(one.intervals) :], alone)
+            for one in self.overlapped
         ]
         return float(np.maximum(np.concatenate(waits), 0).mean())
 
@@ -196,7 +198,7 @@ class Profiler:
         one = self._pass("sequential", self._work.devices, most, exact=True, until_calm=True)
         first: dict[Shape, float] = {}
         later: dict[Shape, float] = {}
-        for shape, pre, train in zip(one.shapes, one.seconds("preprocess"), one.seconds("train"), strict=True):
+        for shape, pre, train in zip(one.shapes, one.seconds(Stage.PREPROCESS), one.seconds(Stage.TRAIN), strict=True):
             seconds = float(pre + train)
             if shape in first:
                 later[shape] = min(later.get(shape, seconds), seconds)
@@ -219,15 +221,12 @@ class Profiler:
             self._work.featurizer,
             plan,
             clock,
-            most=settings.slots,
-            slots=settings.slots,
-            exact=exact,
-            transfer=self._work.transfer,
+            FeedOptions(most=settings.slots, slots=settings.slots, exact=exact, transfer=self._work.transfer),
         ) as feed:
             for number, batch in zip(range(total), feed, strict=False):
                 if number == lead:
                     computed = time.process_time()
-                with clock.time("train", number), tf.device(plan.model_device):
+                with clock.time(Stage.TRAIN, number), tf.device(plan.model_device):
                     previous, result = result, self._work.step(batch)
                     wait_for(result if exact or number == total - 1 or previous is None else previous)
                 shapes.append(batch.mel_shape)
@@ -242,7 +241,8 @@ class Profiler:
         """Means over some batches of what a step consists of."""
         plan = replace(self._work.devices, pipeline="sequential")
         found: list[dict[str, float]] = []
-        with Feed(self._work.source, self._work.featurizer, plan, StageClock(), transfer=self._work.transfer) as feed:
+        options = FeedOptions(transfer=self._work.transfer)
+        with Feed(self._work.source, self._work.featurizer, plan, StageClock(), options) as feed:
             for _, batch in zip(range(batches), feed, strict=False):
                 with tf.device(plan.model_device):
                     found.append(self._work.time_parts(batch))
@@ -252,14 +252,14 @@ class Profiler:
     def _try_loading(self, times: StageTimes, step: float) -> tuple[float, dict[int, float]]:
         """The share of loading that computes, and seconds a batch by number of workers while nothing else runs."""
         workers = self._work.arrangement.workers
-        seconds, cpu = self._load_alone(1, times.mean("load"))
+        seconds, cpu = self._load_alone(1, times.mean(Stage.LOAD))
         found = {1: seconds}
         if workers > 1:
-            found[workers] = self._load_alone(workers, times.mean("load"))[0]
+            found[workers] = self._load_alone(workers, times.mean(Stage.LOAD))[0]
         tried = workers
         while found[tried] > LOAD_WORTH * step and 2 * tried <= MOST_WORKERS:
             tried *= 2
-            found[tried] = self._load_alone(tried, times.mean("load"))[0]
+            found[tried] = self._load_alone(tried, times.mean(Stage.LOAD))[0]
             if found[tried] > 0.95 * found[tried // 2]:
                 break
         return cpu, found
@@ -286,7 +286,7 @@ class Profiler:
         two = self._work.devices.two_devices
         for place, name in enumerate(("sequential", "buffered", "split", "parallel")):
             show("comparing", place, 4)
-            if name == now or (name == "parallel" and not self._work.can_halve):
+            if name == now or (name == "parallel" and not self._work.can_share):
                 continue
             if name in ("split", "parallel") and not two:
                 other = predict(measured.times, replace(measured.arrangement, mode=name))
@@ -299,8 +299,7 @@ class Profiler:
 
 def _count_bytes(batch: StepInput) -> int:
     """What a transfer moves."""
-    shards = (batch.on_data, batch.on_model) if isinstance(batch, ShardedBatch) else (batch,)
-    parts = [part for shard in shards for part in (shard.floats, shard.labels)]
+    parts = [part for shard in batch.shards for part in (shard.floats, shard.labels)]
     return sum(int(np.prod(part.shape)) * part.dtype.size for part in parts)
 
 

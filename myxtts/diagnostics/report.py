@@ -25,8 +25,14 @@ from myxtts.diagnostics.advice import (
 from myxtts.diagnostics.gpu_monitor import MEASURES, CardReadings
 from myxtts.diagnostics.profile import Pass, Profile
 from myxtts.diagnostics.stage_model import STAGES
+from myxtts.pipeline.stages import WAIT, Stage
 
-TITLES = {"load": "Data Load", "preprocess": "Preprocess", "transfer": "GPU Transfer", "train": "Training"}
+TITLES = {
+    Stage.LOAD: "Data Load",
+    Stage.PREPROCESS: "Preprocess",
+    Stage.TRANSFER: "GPU Transfer",
+    Stage.TRAIN: "Training",
+}
 NOT_AVAILABLE = "not available"
 
 
@@ -37,7 +43,7 @@ def terminal_lines(profile: Profile, advice: Advice, command: str) -> Iterator[s
     yield from device_lines(profile)
     yield ""
     yield "BOTTLENECK ANALYSIS"
-    mark = "✅" if advice.bottleneck in ("balanced", "train") else "⚠️"
+    mark = "✅" if advice.bottleneck in ("balanced", Stage.TRAIN) else "⚠️"
     yield f"  {mark} {NAMES[advice.bottleneck]}: {advice.evidence}"
     for finding in advice.findings:
         yield f"  ⚠️ {finding.name}: {finding.evidence}"
@@ -59,14 +65,14 @@ def timing_lines(profile: Profile) -> Iterator[str]:
     times, measured = profile.measured.times, profile.measured
     yield "TIMING BREAKDOWN (each stage by itself, with its own synchronisation)"
     good = {
-        "load": lambda share: share <= LOAD_SHARE,
-        "preprocess": lambda share: True,
-        "transfer": lambda share: share <= TRANSFER_SHARE,
-        "train": lambda share: share >= TRAIN_SHARE,
+        Stage.LOAD: lambda share: share <= LOAD_SHARE,
+        Stage.PREPROCESS: lambda share: True,
+        Stage.TRANSFER: lambda share: share <= TRANSFER_SHARE,
+        Stage.TRAIN: lambda share: share >= TRAIN_SHARE,
     }
     for stage in STAGES:
         share = times.mean(stage) / times.total if times.total else 0.0
-        rate = f"  {transfer_rate(profile)}" if stage == "transfer" else ""
+        rate = f"  {transfer_rate(profile)}" if stage == Stage.TRANSFER else ""
         yield _row(TITLES[stage], times[stage], share, good[stage](share)) + rate
     totals = np.sum([times[stage] for stage in STAGES], axis=0)
     yield _row("Total", totals, 1.0, True)
@@ -259,9 +265,9 @@ def lane_names(profile: Profile) -> dict[str, str]:
     """What runs where."""
     data, model = profile.device_names
     return {
-        "load": "load (host)",
-        "preprocess": f"preprocess ({data})",
-        "transfer": f"transfer ({data} → {model})",
-        "wait": "wait for data (training thread)",
-        "train": f"train ({model})",
+        Stage.LOAD: "load (host)",
+        Stage.PREPROCESS: f"preprocess ({data})",
+        Stage.TRANSFER: f"transfer ({data} → {model})",
+        WAIT: "wait for data (training thread)",
+        Stage.TRAIN: f"train ({model})",
     }

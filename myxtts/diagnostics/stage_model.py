@@ -8,7 +8,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-STAGES = ("load", "preprocess", "transfer", "train")
+from myxtts.pipeline.stages import Stage
+
+STAGES = tuple(Stage)
 
 
 @dataclass(frozen=True)

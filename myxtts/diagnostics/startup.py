@@ -66,11 +66,11 @@ class CardInUse:
 class StartupFacts:
     """What is known of a run before its first step."""
 
-    target: str  # "speech" or "vocoder"
+    speaks: bool  # a speech model is trained, not a vocoder
     size: str  # the preset
     cost: StepCost | None  # of a step; None where single values differ from the preset
     cards: tuple[CardInUse, ...]  # empty on a CPU, split into virtual devices or not
-    both_train: bool
+    batch_shares: int  # devices that a batch is divided among
     pipeline: str
     batch_size: int
     grad_accum: int
@@ -87,11 +87,6 @@ class StartupFacts:
     new_model: bool = True  # its weights are not taken from a checkpoint
     voice_fits: bool = True  # the voice in the package reads and hears as this run does
     verdict: Verdict | None = None  # of the last profile on these two cards with this model
-
-    @property
-    def batch_shares(self) -> int:
-        """Devices that a batch is divided among."""
-        return 2 if self.both_train else 1
 
 
 @dataclass(frozen=True)
@@ -181,7 +176,7 @@ def _memory_limits(facts: StartupFacts) -> Iterator[PoorSetting]:
                 "rest",
                 instead,
             )
-        elif (card.role == "model" or facts.both_train) and card.limit_mb < LEAST_LIMIT * usable:
+        elif (card.role == "model" or facts.batch_shares > 1) and card.limit_mb < LEAST_LIMIT * usable:
             yield PoorSetting(f"{limit} of {usable}: the rest lies idle unless another program uses it", instead)
         elif card.role == "data" and card.limit_mb < _data_card_mb(facts) < usable:
             yield PoorSetting(
@@ -198,7 +193,7 @@ def _data_card_mb(facts: StartupFacts) -> float:
 
 def _changing_shapes(facts: StartupFacts) -> Iterator[PoorSetting]:
     """A vocoder's slices have one shape whatever is set."""
-    if facts.static_shapes or facts.target == "vocoder":
+    if facts.static_shapes or not facts.speaks:
         return
     what = "the step" if facts.cards else "the features"  # on the CPU one trace of the step serves all lengths
     yield PoorSetting(
@@ -219,7 +214,7 @@ def least_hours(size: str) -> float:
 
 def _little_data(facts: StartupFacts) -> Iterator[PoorSetting]:
     """A size that the data does not fill; a model that starts from a checkpoint has its size and has learned before."""
-    if facts.target == "vocoder" or not facts.new_model or facts.hours >= least_hours(facts.size):
+    if not facts.speaks or not facts.new_model or facts.hours >= least_hours(facts.size):
         return
     enough = [size for size in MODEL_SIZES if least_hours(size) <= facts.hours]
     size = enough[-1] if enough else SMALLEST
@@ -279,19 +274,17 @@ def collect_facts(
     verdict = None
     if plan.two_devices and len(cards) == 2:
         verdict = read_verdict(cache_root(config), config, device_keys(plan, found))
-    vocoder = training.target == "vocoder"
     frames = clip_frames(pack.records["samples"], config)
-    preparing = SLICE_FEATURES_MB
-    if vocoder:
-        frames = np.full(len(frames), config.vocoder.slice_frames)
-    else:
+    if config.kind.speaks:
         preparing = SPEECH_FEATURES_MB * float(frames.max() + config.model.reference_frames)
+    else:
+        preparing, frames = SLICE_FEATURES_MB, np.full(len(frames), config.vocoder.slice_frames)
     return StartupFacts(
-        target=training.target,
+        speaks=config.kind.speaks,
         size=config.model.size,
         cost=_cost(config),
         cards=cards,
-        both_train=plan.both_train,
+        batch_shares=len(plan.training_devices),
         pipeline=plan.pipeline,
         batch_size=data.batch_size,
         grad_accum=training.grad_accum,
@@ -327,9 +320,9 @@ def _cards_in_use(
 
 
 def _cost(config: XTTSConfig) -> StepCost | None:
-    if config.training.target == "vocoder":
-        return COSTS["vocoder"] if config.vocoder == VocoderConfig() else None
-    return COSTS[config.model.size] if _is_preset(config.model) else None
+    if config.kind.speaks:
+        return COSTS[config.model.size] if _is_preset(config.model) else None
+    return COSTS["vocoder"] if config.vocoder == VocoderConfig() else None
 
 
 def _is_preset(model: ModelConfig) -> bool:

@@ -5,11 +5,13 @@ Out: five sections of checks; each says what was found, or what to do. A check i
      that it needs.
 """
 
+import itertools
 import os
 import tempfile
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -34,6 +36,7 @@ from myxtts.devices import (
 from myxtts.errors import RunError, UsageError
 
 BATCHES = 3
+SYMBOLS = 40  # that the model of the third section reads
 LONGEST_REASON = 300  # characters of an error that a line repeats
 START_ANEW = "start it in a new process, before anything else uses TensorFlow"
 ONE_DEVICE = "leave --data-gpu and --model-gpu out to train on one, or add --virtual-devices 2 to try two on the CPU"
@@ -300,43 +303,41 @@ class _Validation:
 
         def dataset() -> str:
             tf = import_tensorflow()
-            from myxtts.data.cache import learn_tokenizer, prepare
-            from myxtts.data.dataset import HostDataset
+            from myxtts.data.packs import prepare_packs
             from myxtts.pipeline.featurize import Featurizer
+            from myxtts.training.sets import make_sets
 
             home, device = Path(self._stack.enter_context(tempfile.TemporaryDirectory())), self._plan.data_device
-            config = build({"data.cache_dir": str(home / "cache"), "data.batch_size": 4, "data.buckets": 1})
-            pack = prepare(_make_clips(home / "clips"), config)
-            source, featurizer = HostDataset(pack, learn_tokenizer([pack], config), config), Featurizer(self._config)
+            places: dict[str, Any] = {"train_data": str(_make_clips(home / "clips")), "cache_dir": str(home / "cache")}
+            data = replace(self._data, **places, val_data="", batch_size=4, buckets=1, val_clips=0, min_clips=1)
+            self._found["config"] = config = replace(self._config, data=data)
+            self._found["packs"] = packs = prepare_packs(config)
+            source, _ = make_sets(packs, packs.learn_tokenizer(config), config)
             raw = next(iter(source.batches(0, 1, True)))
             with tf.device(device):
-                features = featurizer(move(raw.audio, device), move(raw.spans, device))
+                features = Featurizer(config)(move(raw.audio, device), move(raw.spans, device))
             require_on(device, {"features": features}, "dataset")
-            self._found |= {"dataset": source, "featurizer": featurizer}
-            return f"{len(pack)} clips in {source.batches_per_epoch} batches, features {tuple(features.shape)}"
+            clips = len(source.clips)
+            return f"{clips} clips in {source.batches_per_epoch} batches, features {tuple(features.shape)}"
 
         def model() -> str:
-            self._found["trained"] = step = self._make_step()
-            return f"{step.parameters.count:,} parameters"
+            self._found["model"] = model = self._make_model()
+            return f"{sum(weight.shape.num_elements() for weight in model.named_weights().values()):,} parameters"
 
         def process() -> str:
-            tf = import_tensorflow()
             from myxtts.pipeline.clock import StageClock
-            from myxtts.pipeline.feed import Feed
+            from myxtts.training.run import Run
 
-            with Feed(self._found["dataset"], self._found["featurizer"], self._plan, StageClock()) as feed:
-                for batch in feed:
-                    with tf.device(self._plan.model_device):
-                        results = self._found["trained"](batch)
-                    losses.append(float(results["loss"]))  # host sync
-                    if len(losses) == BATCHES:
-                        break
+            self._found["run"] = run = Run(self._found["config"], self._found["packs"], self._found["model"])
+            with run.feed(StageClock(), threading.Event()) as feed:
+                for batch in itertools.islice(feed, BATCHES):
+                    losses.append(float(run.take_step(batch)["loss"]))  # host sync
             return f"losses {', '.join(f'{loss:.2f}' for loss in losses)}"
 
         def conclude() -> str:
             if not np.isfinite(losses).all():
                 raise RunError(f"the losses {losses} are not finite")
-            require_on(self._plan.model_device, self._found["trained"].variables(), "the model after training")
+            require_on(self._plan.model_device, self._found["run"].step.variables(), "the model after training")
             return "losses are finite, variables are where they were made"
 
         room = f"see that {tempfile.gettempdir()} has room, or set TMPDIR to a folder that has"
@@ -357,16 +358,25 @@ class _Validation:
     def _make_step(self) -> Any:
         """The real training step around a small model, every variable of it on the model device."""
         tf = import_tensorflow()
-        from myxtts.models.xtts import XTTS
         from myxtts.training.step import TrainStep
+        from myxtts.training.targets import make_target
 
-        config = self._config
+        objective, model = make_target(self._config, SYMBOLS, self._plan.for_card).objective, self._make_model()
         with tf.device(self._plan.model_device):
-            model = XTTS(config.model, 40, config.audio.n_mels, card=self._plan.for_card)
-            model.create_variables()
-            step = TrainStep(model, config.training, self._plan.compiled)
+            step = TrainStep(model, objective, self._config.training, self._plan.compiled)
         require_on(self._plan.model_device, step.variables(), "the model")
         return step
+
+    def _make_model(self) -> Any:
+        """The real model in a small size, every variable of it on the model device."""
+        tf = import_tensorflow()
+        from myxtts.training.targets import make_target
+
+        with tf.device(self._plan.model_device):
+            model = make_target(self._config, SYMBOLS, self._plan.for_card).make_model()
+            model.create_variables()
+        require_on(self._plan.model_device, model.named_weights(), "the model")
+        return model
 
     @property
     def _free_memory(self) -> str:

@@ -45,8 +45,7 @@ def _key(label: str, plan: DevicePlan, found: FoundCards) -> str:
 
 def _place(root: Path, devices: tuple[str, ...], config: XTTSConfig) -> Path:
     """The file for these devices and this model; with another of either a step takes another time."""
-    vocoder = config.training.target == "vocoder"
-    shapes = dataclasses.asdict(config.vocoder if vocoder else config.model)
+    shapes = dataclasses.asdict(getattr(config, config.kind.section))
     described = [list(devices), config.training.target, shapes, config.training.mixed_precision]
     return root / FOLDER / f"{hashlib.sha256(json.dumps(described).encode()).hexdigest()[:16]}.json"
 

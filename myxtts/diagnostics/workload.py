@@ -22,7 +22,7 @@ from myxtts.devices import wait_for
 from myxtts.diagnostics.profile import Workload, pass_batches
 from myxtts.diagnostics.stage_model import Arrangement
 from myxtts.pipeline.feed import most_slots
-from myxtts.training.trainer import XTTSTrainer
+from myxtts.training.run import Run
 
 SHORTEST, LONGEST = 3.0, 4.5  # seconds of a clip of noise: one batch shape, little to compile
 BATCHES, FEWEST, MOST = 8, 32, 512  # of them
@@ -32,7 +32,7 @@ SECONDS_A_WORD = 0.35
 
 @contextmanager
 def real_workload(config: XTTSConfig, steps: int) -> Iterator[Workload]:
-    """The trainer's own parts, warm-up and checkpoints left out; for two devices it can also train on both.
+    """A run's own parts, warm-up and checkpoints left out; for two devices it can also train on both.
 
     Args:
         config: as for training.
@@ -46,7 +46,7 @@ def real_workload(config: XTTSConfig, steps: int) -> Iterator[Workload]:
             data = replace(data, train_data=f"{home}/clips", cache_dir=f"{home}/cache", val_clips=0, buckets=1)
         if data.gpu_pair:  # a plan with both devices in it, whichever way is in use
             data = replace(data, pipeline="parallel" if data.batch_size % 2 == 0 else "split")
-        trainer = XTTSTrainer(replace(config, data=data, training=training))
+        run = Run(replace(config, data=data, training=training))
         arrangement = Arrangement(
             workers=data.num_workers or 1,
             ahead=data.pipeline_buffer_size,
@@ -54,27 +54,27 @@ def real_workload(config: XTTSConfig, steps: int) -> Iterator[Workload]:
             mode=mode,
         )
         yield Workload(
-            source=trainer.train_set.sample(pass_batches(steps)),
-            featurizer=trainer.featurizer,
-            step=lambda batch: trainer.take_step(batch)["loss"],
-            devices=replace(trainer.devices, pipeline=mode),
+            source=run.train_set.sample(pass_batches(steps)),
+            featurizer=run.featurizer,
+            step=lambda batch: run.take_step(batch)["loss"],
+            devices=replace(run.devices, pipeline=mode),
             arrangement=arrangement,
-            traces=lambda: trainer.step.traces + trainer.featurizer.traces,
-            time_parts=functools.partial(time_parts, trainer),
-            can_halve=data.batch_size % 2 == 0,
-            spare_gpu=not data.gpu_pair and trainer.devices.trains_on_gpu and len(usable_cards(find_cards(), None)) > 1,
+            traces=lambda: run.step.traces + run.featurizer.traces,
+            time_parts=functools.partial(time_parts, run),
+            can_share=data.batch_size % len(run.devices.training_devices) == 0,
+            spare_gpu=not data.gpu_pair and run.devices.trains_on_gpu and len(usable_cards(find_cards(), None)) > 1,
         )
 
 
-def time_parts(trainer: XTTSTrainer, batch: PackedBatch) -> dict[str, float]:
+def time_parts(run: Run, batch: PackedBatch) -> dict[str, float]:
     """Seconds of a step's parts, each waited for; the backward pass is what a gradient takes longer than a look."""
     begin = time.perf_counter()
-    wait_for(trainer.evaluate(batch)[0]["loss"])
+    wait_for(run.evaluate(batch)[0]["loss"])
     seen = time.perf_counter()
-    found = trainer.step.find_gradient(batch)
+    found = run.step.find_gradient(batch)
     wait_for(found[0])
     differentiated = time.perf_counter()
-    wait_for(trainer.step.apply(*found)["skipped"])
+    wait_for(run.step.apply(*found)["skipped"])
     moved = time.perf_counter()
     forward, gradient = seen - begin, differentiated - seen
     return {"forward": forward, "backward": max(0.0, gradient - forward), "update": moved - differentiated}

@@ -16,8 +16,9 @@ import tensorflow as tf
 from myxtts.audio.mel import LOG_DEVIATION, GriffinLim, log_mel, reference_mel
 from myxtts.audio.wav import read_wave, write_wave
 from myxtts.config.config import AudioConfig
+from myxtts.inference.engine import SynthesisOptions
 from myxtts.inference.synthesizer import Script, Synthesizer
-from myxtts.models.engines import SynthesisOptions, VocoderEngine
+from myxtts.inference.tensorflow_engine import VocoderEngine
 from myxtts.scoring.scores import Scores, SpokenClip, score
 
 T = TypeVar("T")
@@ -39,7 +40,7 @@ class Evaluation:
 def evaluate_speech(
     synthesizer: Synthesizer,
     scripts: Sequence[Script],
-    voice: tf.Tensor,
+    voice: np.ndarray,
     how: SynthesisOptions,
     folder: Path,
     voices: Sequence[Path] = (),

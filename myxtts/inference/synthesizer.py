@@ -1,30 +1,25 @@
 """Text and a reference recording to a waveform.
 
-In: a checkpoint, text, a language, optional reference waves.
-Out: float32 [samples] at the checkpoint's sampling rate.
+In: an engine, text, a language, optional reference waves.
+Out: float32 [samples] at the voice's sampling rate.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import tensorflow as tf
 
 from myxtts.audio.mel import LOG_DEVIATION, LOG_MEAN, reference_mel
 from myxtts.audio.wav import limit_peak, read_wave, trim_silence
-from myxtts.checkpoint.folder import find_checkpoint, read_checkpoint
-from myxtts.checkpoint.packaged import find_vocoder, read_vocoder
-from myxtts.checkpoint.weights import load_average
-from myxtts.devices import plan_devices
+from myxtts.config.config import XTTSConfig
 from myxtts.errors import UsageError
-from myxtts.models.engines import DEFAULTS, AcousticEngine, SynthesisOptions, VocoderEngine
-from myxtts.models.xtts import XTTS
+from myxtts.inference.engine import DEFAULTS, Engine, SynthesisOptions
 from myxtts.text.sentences import split_sentences
+from myxtts.text.tokenizer import Tokenizer
 
 SENTENCE_GAP_SECONDS, FADE_SECONDS = 0.25, 0.01
 SHORTEST_REFERENCE_SECONDS, LONGEST_REFERENCE_SECONDS = 0.5, 30
-EAGER_SENTENCES = 3  # sentences: compiling takes as long as speaking about seven
 
 
 @dataclass(frozen=True)
@@ -38,41 +33,39 @@ class Script:
 
 
 class Synthesizer:
-    """A loaded voice. It is compiled after a few sentences: the first ones come sooner for it, those after them faster.
+    """A voice that speaks.
 
     Args:
-        checkpoint: a run folder or one checkpoint of it.
-        vocoder: as of `find_vocoder`; the attribute tells in words which one speaks.
-        eager_calls: how many sentences are spoken before it is compiled; 0 for who is going to speak many.
+        engine: what it speaks with.
+        tokenizer: of the engine's model.
+        voices: a reference mel of each speaker from training.
+        config: of the engine's model.
+        vocoder: in words, what makes the waves.
     """
 
-    def __init__(self, checkpoint: Path, vocoder: str | None = None, eager_calls: int = EAGER_SENTENCES):
-        saved = read_checkpoint(find_checkpoint(checkpoint), to_resume=False)
-        if saved.config.training.target != "speech":
-            raise UsageError(f"{checkpoint} is a vocoder; name it with --vocoder and a speech model with --checkpoint")
-        self.config, self.tokenizer, self.voices = saved.config, saved.tokenizer, saved.voices
-        self.sample_rate = saved.config.audio.sample_rate
-        self.device = plan_devices().model_device
-        n_mels = self.config.audio.n_mels
-        with tf.device(self.device):
-            self.model = XTTS(self.config.model, len(self.tokenizer.symbols), n_mels)
-            self.model.create_variables()
-            load_average(self.model, saved.arrays, source=checkpoint)
-        self._acoustic = AcousticEngine(self.model, self.device, eager_calls=eager_calls)
-        path, self.vocoder = find_vocoder(vocoder, self.config.audio)
-        made = read_vocoder(path, self.config.audio, self.device)
-        self.vocoder_engine = VocoderEngine(made, self.config.audio, self.device, eager_calls=eager_calls)
+    def __init__(
+        self,
+        engine: Engine,
+        tokenizer: Tokenizer,
+        voices: Mapping[str, np.ndarray],
+        config: XTTSConfig,
+        vocoder: str,
+    ):
+        self.engine, self.tokenizer, self.voices, self.config, self.vocoder = engine, tokenizer, voices, config, vocoder
+        self.sample_rate = config.audio.sample_rate
 
-    def voice(self, references: Sequence[Path] = (), speaker: str | None = None) -> tf.Tensor:
-        """Voice tokens of recordings, or of a speaker from training (the first one when none is named)."""
+    def voice(self, references: Sequence[Path] = (), speaker: str | None = None) -> np.ndarray:
+        """The mel of recordings, or of a speaker from training (the first one when none is named), to speak like.
+
+        Raises:
+            UsageError: there is no such speaker, or too little speech in a recording.
+        """
         if references:
-            mels = [self.read_reference(path) for path in references]
-        else:
-            name = next(iter(self.voices)) if speaker is None else speaker
-            if name not in self.voices:
-                raise UsageError(f"no speaker {name!r} in this checkpoint; it has {', '.join(self.voices)}")
-            mels = [self.voices[name].astype(np.float32)]
-        return self._acoustic.voice(np.concatenate(mels))
+            return np.concatenate([self.read_reference(path) for path in references])
+        name = next(iter(self.voices)) if speaker is None else speaker
+        if name not in self.voices:
+            raise UsageError(f"no speaker {name!r} in this checkpoint; it has {', '.join(self.voices)}")
+        return self.voices[name].astype(np.float32)
 
     def read_reference(self, path: Path) -> np.ndarray:
         """Normalised log-mel of the speech in a recording, about as loud as what was trained with.
@@ -106,16 +99,12 @@ class Synthesizer:
         replaced = {sound: near for _, nearest in found for sound, near in nearest.items()}
         return Script(text, language, tuple(tokens for tokens, _ in found), replaced)
 
-    def mel(self, tokens: np.ndarray, voice: tf.Tensor, how: SynthesisOptions = DEFAULTS) -> np.ndarray:
-        """Normalised log-mel [frames, n_mels] of one sentence."""
-        return self._acoustic.mel(tokens, voice, how)
-
-    def speak(self, script: Script, voice: tf.Tensor, how: SynthesisOptions = DEFAULTS) -> np.ndarray:
+    def speak(self, script: Script, voice: np.ndarray, how: SynthesisOptions = DEFAULTS) -> np.ndarray:
         """Waveform of a text; between its sentences is a short pause."""
         gap = np.zeros(int(SENTENCE_GAP_SECONDS * self.sample_rate), np.float32)
         pieces: list[np.ndarray] = []
         for tokens in script.sentences:
-            wave = fade(self.vocoder_engine.wave(self.mel(tokens, voice, how)), self.sample_rate)
+            wave = fade(self.engine.wave(self.engine.mel(tokens, voice, how)), self.sample_rate)
             pieces += [gap, wave] if pieces else [wave]
         return limit_peak(np.concatenate(pieces))
 

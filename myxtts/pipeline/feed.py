@@ -1,24 +1,26 @@
-"""Dataset, features and transfer joined: an iterator of batches on the model device.
+"""Dataset, features and transfer joined: an iterator of batches on the devices that train.
 
 In: a source of RawBatch, a Featurizer and a DevicePlan.
-Out: packed batches on the model device, prepared by a thread of its own; ahead, unless the plan is sequential.
-     Host to data device: two copies a batch; data to model device: one; host to model device: one; none back.
+Out: batches where they are trained on, prepared by a thread of its own; ahead, unless the plan is sequential.
 """
 
 import itertools
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from dataclasses import dataclass, field
 from typing import Protocol, Self
 
 import tensorflow as tf
 
-from myxtts.batch import HEAD, Layout, PackedBatch, RawBatch, ShardedBatch, StepInput
+from myxtts.batch import Layout, RawBatch, StepInput
 from myxtts.devices import HOST, DevicePlan, guarded_copies, move, require_on, wait_for
 from myxtts.errors import RunError
+from myxtts.pipeline.buffer import LOOK_SECONDS, BoundedBuffer, Closed, Stalled, Waits
 from myxtts.pipeline.clock import StageClock
-from myxtts.pipeline.stage import naming_stage, some
-from myxtts.pipeline.transfer import LOOK_SECONDS, BoundedBuffer, Closed, Stalled, Waits
+from myxtts.pipeline.stage_error import naming_stage, some
+from myxtts.pipeline.stages import OPEN, WAIT, Stage
+from myxtts.pipeline.transfer import Transfer, send
 
 SLOTS = 3  # batches that may wait, ready, on the model device, at first
 FEWEST = 2  # the buffer never shrinks below this
@@ -26,8 +28,6 @@ WINDOW = 50  # batches between two looks at the waits
 OFTEN = 0.1  # share of batches for which a side waits before the buffer is changed
 STALL_SECONDS = 120.0
 LEAVE_SECONDS = 5.0
-
-Transfer = Callable[[tf.Tensor, str], tf.Tensor]
 
 
 class Source(Protocol):
@@ -63,30 +63,23 @@ class Features(Protocol):
     def __call__(self, audio: tf.Tensor, spans: tf.Tensor) -> tf.Tensor: ...
 
 
-def shard(
-    floats: tf.Tensor, labels: tf.Tensor, layout: Layout, prepared_on: str, devices: DevicePlan, transfer: Transfer
-) -> ShardedBatch:
-    """The first half of a batch on the data device, the second on the model device; cut where it was prepared."""
-    half = floats.shape[0] // 2
-    with tf.device(prepared_on):
-        first, second = floats[:half], floats[half:]
-    with tf.device(HOST):
-        halves = labels[:half], labels[half:]
-        head = labels[:, :HEAD]
-    one, two = devices.data_device, devices.model_device
-    on_data = PackedBatch(transfer(first, one), move(halves[0], one), layout)
-    on_model = PackedBatch(transfer(second, two), move(halves[1], two), layout)
-    return ShardedBatch(on_data, on_model, *(move(head, device) for device in (one, two)))
+@dataclass(frozen=True)
+class FeedOptions:
+    """How a feed goes about it."""
 
-
-def join(batch: StepInput, device: str) -> PackedBatch:
-    """A whole batch on one device, from its shards where it comes in two."""
-    if isinstance(batch, PackedBatch):
-        return batch
-    floats = [move(part.floats, device) for part in (batch.on_data, batch.on_model)]
-    labels = [move(part.labels, device) for part in (batch.on_data, batch.on_model)]
-    with tf.device(device):
-        return PackedBatch(tf.concat(floats, 0), tf.concat(labels, 0), batch.on_model.layout)
+    start: int = 0  # number of the first batch
+    epochs: int = 0  # where to end; 0 means never
+    shuffle: bool = True  # as in `HostDataset.batches`
+    stall_seconds: float = STALL_SECONDS  # how long the source may give nothing before that is an error
+    slots: int = SLOTS  # batches that may wait, at first, where `most` allows it
+    most: int = SLOTS  # that the buffer may grow to
+    resized: Callable[[int, str], None] = lambda slots, reason: None  # told the new number of slots, and why
+    device_lock: AbstractContextManager = field(default_factory=nullcontext)  # held while the data device is given work
+    stop: threading.Event = field(default_factory=threading.Event)  # ends waits and iteration when set from outside
+    purpose: str = ""  # put before the stage's name in errors
+    exact: bool = False  # a stage ends when its device is done with it, not when it was told to begin; for measuring
+    transfer: Transfer = move  # copies the floats of a batch to a device
+    save_memory: Callable[[str], None] | None = None  # told what is done when memory runs out; None: that is an error
 
 
 class Feed:
@@ -97,21 +90,9 @@ class Feed:
     Args:
         source: where the batches come from.
         featurizer: prepares batches on the data device.
-        devices: which device prepares, which one trains, and whether the two overlap.
+        devices: which device prepares, which ones train, and whether they overlap.
         clock: told how long each stage took; stalls and priming are timed by it.
-        start: number of the first batch.
-        epochs: where to end; 0 means never.
-        shuffle: as in `HostDataset.batches`.
-        stall_seconds: how long the source may give nothing before that is an error.
-        most: how many slots the buffer may grow to.
-        slots: how many it begins with, where `most` allows it.
-        resized: told the new number of slots and the reason of each change.
-        device_lock: held while the data device is used, where something else uses it too.
-        stop: ends every wait and the iteration when it is set from outside.
-        purpose: put before the stage's name in errors.
-        exact: a stage ends when its device is done with it, not when it was told to begin; for measuring.
-        transfer: copies the floats of a batch to a device.
-        save_memory: told in words what is done when memory runs out; None: running out of it is an error.
+        options: how it goes about it.
     """
 
     def __init__(
@@ -120,29 +101,15 @@ class Feed:
         featurizer: Features,
         devices: DevicePlan,
         clock: StageClock,
-        start: int = 0,
-        epochs: int = 0,
-        shuffle: bool = True,
-        stall_seconds: float = STALL_SECONDS,
-        most: int = SLOTS,
-        slots: int = SLOTS,
-        resized: Callable[[int, str], None] = lambda slots, reason: None,
-        device_lock: AbstractContextManager | None = None,
-        stop: threading.Event | None = None,
-        purpose: str = "",
-        exact: bool = False,
-        transfer: Transfer | None = None,
-        save_memory: Callable[[str], None] | None = None,
+        options: FeedOptions | None = None,
     ):
         self._source, self._featurizer, self._devices, self._clock = source, featurizer, devices, clock
-        self._start, self._epochs, self._shuffle, self._stall_seconds = start, epochs, shuffle, stall_seconds
-        self._buffer: BoundedBuffer[StepInput] = BoundedBuffer(min(slots, most), clock.now)
-        self._most, self._resized, self._device_lock = most, resized, device_lock or nullcontext()
+        self._options = options = options or FeedOptions()
+        self._most = options.most
+        self._buffer: BoundedBuffer[StepInput] = BoundedBuffer(min(options.slots, options.most), clock.now)
         self._ahead = devices.pipeline != "sequential"
-        self._stop, self._purpose, self._exact = stop or threading.Event(), purpose, exact
-        self._transfer = transfer or move
-        self._save_memory, self._parts = save_memory, 1
-        self._at, self._iterated = ("load", start), False
+        self._parts = 1
+        self._at, self._iterated = (str(Stage.LOAD), options.start), False
         self._thread = threading.Thread(target=self._produce, name="feed", daemon=True)
 
     @property
@@ -158,7 +125,7 @@ class Feed:
         slots, reason = choose_slots(self._buffer.slots, self._most, self._buffer.take_waits())
         if reason:
             self._buffer.resize(slots)
-            self._resized(slots, reason)
+            self._options.resized(slots, reason)
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -177,11 +144,11 @@ class Feed:
         """
         begin = self._clock.now()
         with suppress(Closed), self._naming_stall():
-            self._buffer.wait_for(self._buffer.slots, self._stall_seconds, self._stop)
-        while (left := shortest_seconds - (self._clock.now() - begin)) > 0 and not self._stop.is_set():
+            self._buffer.wait_for(self._buffer.slots, self._options.stall_seconds, self._options.stop)
+        while (left := shortest_seconds - (self._clock.now() - begin)) > 0 and not self._options.stop.is_set():
             with suppress(Closed), self._naming_stall():  # an error that comes now is not waited out
-                self._buffer.wait_for(0, self._stall_seconds, self._stop)
-            self._stop.wait(min(left, LOOK_SECONDS))
+                self._buffer.wait_for(0, self._options.stall_seconds, self._options.stop)
+            self._options.stop.wait(min(left, LOOK_SECONDS))
         return self._clock.now() - begin
 
     def __iter__(self) -> Iterator[StepInput]:
@@ -192,10 +159,10 @@ class Feed:
             if taken % WINDOW == 0 and self._ahead:
                 self._adapt()
             self._clock.note_level(self.ready)
-            with self._clock.time("wait", self._start + taken - 1):
+            with self._clock.time(WAIT, self._options.start + taken - 1):
                 try:
                     with self._naming_stall():
-                        batch = self._buffer.get(self._stall_seconds, self._stop)
+                        batch = self._buffer.get(self._options.stall_seconds, self._options.stop)
                 except Closed:
                     return
             yield batch
@@ -206,9 +173,9 @@ class Feed:
             yield
         except Stalled:
             stage, number = self._at
-            hint = "does the disk answer?" if stage.endswith("load") else "is the device busy, or still compiling?"
+            hint = "does the disk answer?" if stage.endswith(Stage.LOAD) else "is the device busy, or still compiling?"
             raise RunError(
-                f"{stage} has given nothing for {self._stall_seconds:g} s (batch {number}, clips "
+                f"{stage} has given nothing for {self._options.stall_seconds:g} s (batch {number}, clips "
                 f"{some(self._names(number))}); {hint} Wait longer with --stall-timeout"
             ) from None
 
@@ -229,25 +196,26 @@ class Feed:
             self._buffer.close(error)
 
     def _prepare_all(self) -> Iterator[StepInput]:
-        number = self._start
-        with self._stage("load", number, counts_as="open"):
-            source = iter(self._source.batches(self._start, self._epochs, self._shuffle))
+        number = self._options.start
+        with self._stage(Stage.LOAD, number, counts_as=OPEN):
+            source = iter(self._source.batches(self._options.start, self._options.epochs, self._options.shuffle))
         while True:
-            with self._stage("load", number):
+            with self._stage(Stage.LOAD, number):
                 raw: RawBatch | None = next(source, None)
             if raw is None:
                 return
             device = self._devices.preparing(number)
-            with self._stage("preprocess", number), tf.device(device), guarded_copies():
+            with self._stage(Stage.PREPROCESS, number), tf.device(device), guarded_copies():
                 floats = self._featurize(raw, device)
                 require_on(device, {"floats": floats}, "features")
-                if self._exact:
+                if self._options.exact:
                     wait_for(floats)
             # The copy is issued here and not by the training thread: it waits for what is queued on the receiver.
-            with self._stage("transfer", number), tf.device(self._devices.model_device), guarded_copies():
+            with self._stage(Stage.TRANSFER, number), tf.device(self._devices.model_device), guarded_copies():
                 batch = self._send_when_it_fits(floats, raw.labels, device)
-                if self._exact:
-                    wait_for(batch.on_data.floats if isinstance(batch, ShardedBatch) else batch.floats)
+                if self._options.exact:
+                    for shard in batch.shards:
+                        wait_for(shard.floats)
             yield batch
             number += 1
 
@@ -258,10 +226,12 @@ class Feed:
             try:
                 return self._featurize_parts(raw, device, rows // self._parts)
             except tf.errors.ResourceExhaustedError:
-                if self._save_memory is None or self._parts == rows:
+                if self._options.save_memory is None or self._parts == rows:
                     raise
                 self._parts = next(parts for parts in range(self._parts + 1, rows + 1) if rows % parts == 0)
-                self._save_memory(f"⚠️ out of memory: {device} prepares batches in {self._parts} parts from now on")
+                self._options.save_memory(
+                    f"⚠️ out of memory: {device} prepares batches in {self._parts} parts from now on"
+                )
 
     def _featurize_parts(self, raw: RawBatch, device: str, rows: int) -> tf.Tensor:
         """Features of so many rows at a time. A copy waits for its receiver, so no lock is held meanwhile."""
@@ -273,9 +243,9 @@ class Feed:
                     audio, spans = (x[part * rows : (part + 1) * rows] for x in (audio, spans))
                     spans += tf.constant([0, 0, 0, part], tf.int64)  # parts draw numbers of their own
             audio, spans = move(audio, device), move(spans, device)
-            with self._device_lock:
+            with self._options.device_lock:
                 found.append(self._featurizer(audio, spans))
-        with self._device_lock:
+        with self._options.device_lock:
             return found[0] if len(found) == 1 else tf.concat(found, 0)
 
     def _send_when_it_fits(self, floats: tf.Tensor, labels: tf.Tensor, prepared_on: str) -> StepInput:
@@ -284,31 +254,30 @@ class Feed:
             try:
                 return self._send(floats, labels, prepared_on)
             except tf.errors.ResourceExhaustedError:
-                if self._save_memory is None or self._buffer.slots == 1:
+                if self._options.save_memory is None or self._buffer.slots == 1:
                     raise
                 self._most = self._buffer.slots - 1
                 self._buffer.resize(self._most)
-                self._save_memory(f"⚠️ out of memory: at most {self._most} batches wait for training from now on")
+                self._options.save_memory(
+                    f"⚠️ out of memory: at most {self._most} batches wait for training from now on"
+                )
                 self._buffer.wait_for_room()
 
     def _send(self, floats: tf.Tensor, labels: tf.Tensor, prepared_on: str) -> StepInput:
-        """A prepared batch on the device or the devices that train."""
-        devices, layout = self._devices, self._featurizer.layout
-        if devices.both_train:
-            batch = shard(floats, labels, layout, prepared_on, devices, self._transfer)
-            require_on(devices.data_device, {"floats": batch.on_data.floats}, "half a batch")
-            return batch
-        home = devices.model_device
-        packed = PackedBatch(self._transfer(floats, home), move(labels, home), layout)
-        require_on(home, {"floats": packed.floats}, "batch")
-        return packed
+        """A prepared batch on the devices that train."""
+        batch = send(
+            floats, labels, self._featurizer.layout, prepared_on, self._devices.training_devices, self._options.transfer
+        )
+        for shard, device in zip(batch.shards, self._devices.training_devices, strict=True):
+            require_on(device, {"floats": shard.floats}, "batch")
+        return batch
 
     @contextmanager
     def _stage(self, stage: str, number: int, counts_as: str = "") -> Iterator[None]:
-        name = f"{self._purpose} {stage}".strip()
+        name = f"{self._options.purpose} {stage}".strip()
         self._at = name, number
         with self._clock.time(counts_as or stage, number), naming_stage(name, number, lambda: self._names(number)):
             yield
 
     def _names(self, number: int) -> list[str]:
-        return self._source.names(number, self._shuffle)
+        return self._source.names(number, self._options.shuffle)

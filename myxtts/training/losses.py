@@ -55,11 +55,6 @@ def speech_losses(output: XTTSOutput, weights: tf.Tensor, counts: Counts) -> dic
 
 
 def total_loss(losses: dict[str, tf.Tensor], config: TrainingConfig) -> tf.Tensor:
-    """The weighted sum that is differentiated."""
-    return (
-        losses["mel"]
-        + config.prior_loss * losses["prior"]
-        + config.duration_loss * losses["duration"]
-        + config.pitch_loss * losses["pitch"]
-        + config.flow_loss * losses.get("flow", 0.0)
-    )
+    """The sum that is differentiated: `mel`, and every other loss times its weight, `training.<name>_loss`."""
+    weighted = [getattr(config, f"{name}_loss") * loss for name, loss in losses.items() if name != "mel"]
+    return sum(weighted, start=losses["mel"])

@@ -7,27 +7,25 @@ Out: a notice that smaller parts are tried, or an error with the flags that help
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from myxtts.batch import ShardedBatch, StepInput
+from myxtts.batch import StepInput
 from myxtts.config.config import XTTSConfig
 from myxtts.errors import RunError
-from myxtts.pipeline.stage import StageError, some
+from myxtts.pipeline.stage_error import StageError, some
 
 
-def make_room(batch: StepInput, config: XTTSConfig, parts: int) -> tuple[int, str]:
-    """How many more parts, smaller ones, are tried, and a notice of it.
+def make_room(batch: StepInput, config: XTTSConfig, parts: int, too_large: str) -> tuple[int, str]:
+    """How many more parts, smaller ones, are tried, and a notice of it; `too_large` advises where rows are single.
 
     Raises:
         RunError: that is not wanted or not possible.
     """
-    held = batch.on_model if isinstance(batch, ShardedBatch) else batch  # what one device works on
+    held = batch.shards[0]  # what one device works on
     rows = held.rows // parts
     shape = f"{batch.mel_shape[1]} frames"
     shape = f"{held.tokens} tokens x {shape}" if held.tokens else shape
     found = f"out of memory with --batch-size {config.step_clips // parts} at the bucket of {shape}"
-    if rows == 1 and config.training.target == "vocoder":
-        raise RunError(f"{found}; one slice is too much: lower vocoder.slice_frames or vocoder.width in a YAML file")
     if rows == 1:
-        raise RunError(f"{found}; one clip is too much: lower --max-seconds, or choose a smaller --model-size")
+        raise RunError(f"{found}; {too_large}")
     times = next(factor for factor in range(2, rows + 1) if rows % factor == 0)  # parts stay of equal size
     smaller = f"--batch-size {config.step_clips // parts // times} --grad-accum {times * parts}"
     if not config.training.auto_batch:

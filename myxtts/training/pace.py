@@ -15,6 +15,7 @@ import numpy as np
 import tensorflow as tf
 
 from myxtts.pipeline.clock import StageClock
+from myxtts.pipeline.stages import WAIT
 
 
 @dataclass
@@ -82,7 +83,7 @@ class Pace:
         counted = [value for value, skipped in zip(values, flags["skipped"], strict=True) if not skipped] or values
         means = {name: float(np.mean([value[name] for value in counted])) for name in counted[0]}
         elapsed = time.perf_counter() - self._window_begin
-        wait = self._clock.take().get("wait", 0.0)
+        wait = self._clock.take().get(WAIT, 0.0)
         self._waited, self._trained, self._frames = self._waited + wait, self._trained + elapsed, self._frames + frames
         measured = {
             "losses": means,

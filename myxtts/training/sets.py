@@ -9,7 +9,7 @@ import numpy as np
 from myxtts.audio.mel import reference_mel
 from myxtts.config.config import XTTSConfig
 from myxtts.data.dataset import HostDataset
-from myxtts.data.pack import Pack
+from myxtts.data.packs import Packs
 from myxtts.errors import UsageError
 from myxtts.text.tokenizer import Tokenizer
 
@@ -17,19 +17,17 @@ SAMPLES = 2  # sentences that are spoken while a run goes on
 EVALUATED = 16  # sentences that are spoken to be scored
 
 
-def make_sets(
-    pack: Pack, val_pack: Pack, tokenizer: Tokenizer, config: XTTSConfig
-) -> tuple[HostDataset, HostDataset | None]:
+def make_sets(packs: Packs, tokenizer: Tokenizer, config: XTTSConfig) -> tuple[HostDataset, HostDataset | None]:
     """The training set and, unless nothing is held out, the validation set in the same batch shapes."""
     if config.data.val_data:
-        train, held_out = np.arange(len(pack)), np.arange(len(val_pack))
+        train, held_out = np.arange(len(packs.train)), np.arange(len(packs.held_out))
     else:
-        train, held_out = split_clips(pack.records["samples"], config.data.val_clips)
-    train_set = HostDataset(pack, tokenizer, config, train)
+        train, held_out = split_clips(packs.train.records["samples"], config.data.val_clips)
+    train_set = HostDataset(packs.train, tokenizer, config, train)
     if not len(held_out):
         return train_set, None
     shapes = [bucket.shape for bucket in train_set.buckets]
-    return train_set, HostDataset(val_pack, tokenizer, config, held_out, shapes)
+    return train_set, HostDataset(packs.held_out, tokenizer, config, held_out, shapes)
 
 
 def go_without_validation(config: XTTSConfig, clips: int) -> list[str]:

@@ -18,7 +18,7 @@ from myxtts.checkpoint.weights import AVERAGE, MOMENTS, PARAMETERS, Fit, fit, pa
 from myxtts.config.config import TrainingConfig
 from myxtts.devices import guarded_copies
 from myxtts.errors import UsageError
-from myxtts.training.objective import objective_for
+from myxtts.training.objective import Objective, Phase
 from myxtts.training.optimizer import OptimizerState, adamw
 from myxtts.training.parameters import FlatParameters
 from myxtts.training.schedule import Schedule
@@ -55,15 +55,21 @@ class TrainStep:
 
     Args:
         model: with its variables, which the step takes over.
+        objective: what it is trained for.
         config: of the optimisation.
         compiled: whether XLA compiles the gradient as a whole.
         schedule: of learning rate and guidance; by default that of a new run.
     """
 
     def __init__(
-        self, model: Trainable, config: TrainingConfig, compiled: bool = False, schedule: Schedule | None = None
+        self,
+        model: Trainable,
+        objective: Objective,
+        config: TrainingConfig,
+        compiled: bool = False,
+        schedule: Schedule | None = None,
     ):
-        self.model, self.config, self.parts = model, config, config.grad_accum
+        self.model, self.objective, self.config, self.parts = model, objective, config, config.grad_accum
         self.schedule = schedule or Schedule(config)
         self.parameters = FlatParameters(model.named_weights())
         self._learns = _choose_learning(self.parameters.names, config.freeze)
@@ -81,7 +87,7 @@ class TrainStep:
         self._learning = None if all(self._learns) else tf.constant(self.parameters.flags(self._learns))
         self.parameters.release()
         guidance = lambda taken: self.schedule.guidance(taken)  # noqa: E731 (a resumed run gets another schedule)
-        self.gradient = Gradient(model, config, self.parameters, self._learns, guidance, compiled)
+        self.gradient = Gradient(model, objective, self.parameters, self._learns, guidance, compiled)
         self._update = tf.function(self._apply, autograph=False, jit_compile=True)  # one pass over all weights
 
     def __call__(self, batch: StepInput, adversarial: bool = False) -> Losses:
@@ -278,7 +284,7 @@ class Gradient:
 
     Args:
         model: what is differentiated.
-        config: which losses count how much.
+        objective: its losses.
         parameters: where the model's weights lie in the flat vector.
         learns: for each weight whether it has a gradient at all.
         guidance: how much the flat start decides the alignment, by the number of steps taken.
@@ -288,14 +294,14 @@ class Gradient:
     def __init__(
         self,
         model: Trainable,
-        config: TrainingConfig,
+        objective: Objective,
         parameters: FlatParameters,
         learns: Sequence[bool],
         guidance: Callable[[tf.Tensor], tf.Tensor],
         compiled: bool,
     ):
-        self._model, self._parameters, self._learns, self._guidance = model, parameters, learns, guidance
-        self._objective = objective_for(model, config)
+        self._model, self._objective, self._guidance = model, objective, guidance
+        self._parameters, self._learns = parameters, learns
         # The slices are made outside of what XLA compiles: there they are views, inside they would be copies.
         self._inner = tf.function(self.find, autograph=False, jit_compile=True) if compiled else self.find
         self._outer = AnyLength(self._slice_and_find, fixed=compiled)
@@ -358,7 +364,7 @@ class Gradient:
         with tf.GradientTape(watch_accessed_variables=False, persistent=True) as tape:
             tape.watch(learning)
             with self._parameters.scope(slices, kept):
-                found = self._objective(model, batch, sizes, adversarial or self._guidance(taken))
+                found = self._objective(model, batch, sizes, Phase(self._guidance(taken), adversarial))
             terms = [(term.loss * scale, {id(v) for v in term.weights}) for term in found.terms]
         variables = model.named_weights().values()
         gradients: dict[int, tf.Tensor] = {}
@@ -376,16 +382,16 @@ class EvaluateStep:
     """Losses and outputs of a batch with the averaged weights, without changing anything."""
 
     def __init__(self, step: TrainStep):
-        self._step, self._objective = step, objective_for(step.model, step.config)
-        self._traced = AnyLength(self._evaluate)
+        self._step = step
+        self.traced = AnyLength(self._evaluate)
 
     def __call__(self, batch: PackedBatch) -> tuple[Losses, Any]:
-        return self._traced(self._step.average.read_value(), (batch.floats, batch.labels), batch.layout)
+        return self.traced(self._step.average.read_value(), (batch.floats, batch.labels), batch.layout)
 
     def _evaluate(self, average: tf.Tensor, rows: Sequence[tf.Tensor], layout: Layout) -> tuple[Losses, Any]:
         batch, parameters = layout.unpack(*rows), self._step.parameters
         with parameters.scope(parameters.slices(average)):
-            found = self._objective(self._step.model, batch, sizes_of(batch), tf.zeros([]))
+            found = self._step.objective(self._step.model, batch, sizes_of(batch), Phase(tf.zeros([])))
         return found.losses, found.output
 
 

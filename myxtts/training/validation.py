@@ -7,15 +7,15 @@ Out: a `Validation`, or None when it was cut short: half of the clips say nothin
 import functools
 import threading
 from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from myxtts.batch import StepInput, read_sizes
-from myxtts.pipeline.feed import join
-from myxtts.pipeline.stage import naming_stage
+from myxtts.devices import Place
+from myxtts.pipeline.stage_error import naming_stage
+from myxtts.pipeline.transfer import join
 from myxtts.training.metrics import Pictures, Validation
 from myxtts.training.step import EvaluateStep
 
@@ -25,10 +25,9 @@ def validate(
     feed: Iterable[StepInput],
     evaluate: EvaluateStep,
     draw: Callable[[Any, Any], Pictures],
-    device: str,
+    place: Place,
     names: Callable[[int], list[str]],
     stop: threading.Event,
-    device_lock: AbstractContextManager,
 ) -> Validation | None:
     """Averages the losses over the clips, and keeps the first one to look at.
 
@@ -37,15 +36,14 @@ def validate(
         feed: the clips in batches.
         evaluate: the losses of a batch.
         draw: the first clip of a batch and of what was made of it.
-        device: where the model lives.
+        place: where the model lives.
         names: the clips of a batch.
         stop: has ended the feed early when it is set.
-        device_lock: held while the device is given work, where the feed gives it work too.
     """
     results, weights, first = [], [], None
     for number, given in enumerate(feed):
-        batch = join(given, device)
-        with naming_stage("validation", number, functools.partial(names, number)), device_lock, tf.device(device):
+        batch = join(given, place.device)
+        with naming_stage("validation", number, functools.partial(names, number)), place.lock, tf.device(place.device):
             losses, output = evaluate(batch)
             weight = tf.reduce_sum(read_sizes(batch.labels).weights)
         results.append({name: float(value) for name, value in losses.items()})  # host sync
@@ -54,6 +52,6 @@ def validate(
     if first is None or stop.is_set():
         return None
     means = {name: float(np.average([r[name] for r in results], weights=weights)) for name in results[0]}
-    with device_lock, tf.device(device):
+    with place.lock, tf.device(place.device):
         pictures = draw(*first)
     return Validation(step, means, pictures)

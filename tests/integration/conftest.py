@@ -28,14 +28,14 @@ def share_traces(trainer: XTTSTrainer, traced: dict) -> None:
     They are functions of tensors alone, so nothing of the other trainer's run comes with them, and tracing them takes
     much longer than the few steps of a test. What moves the weights belongs to each trainer and is traced with it.
     """
-    config, step = trainer.config, trainer.step
+    config, step = trainer.config, trainer.run.step
     training = replace(config.training, **{name: getattr(USUAL, name) for name in BESIDE_THE_TRACE})
     key = (
-        config.model, config.audio, config.data.reference_gain_db, training, step.schedule.guided, trainer.devices,
-        len(trainer.tokenizer.symbols),
+        config.model, config.audio, config.data.reference_gain_db, training, step.schedule.guided, trainer.run.devices,
+        len(trainer.run.tokenizer.symbols),
     )  # fmt: skip
-    ours = (trainer.featurizer, step.gradient, trainer.evaluate._traced)
-    trainer.featurizer, step.gradient, trainer.evaluate._traced = traced.setdefault(key, ours)
+    ours = (trainer.run.featurizer, step.gradient, trainer.run.evaluate.traced)
+    trainer.run.featurizer, step.gradient, trainer.run.evaluate.traced = traced.setdefault(key, ours)
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ import tensorflow as tf
 from myxtts.batch import HEAD
 from myxtts.checkpoint.folder import find_checkpoint, read_checkpoint
 from myxtts.errors import RunError, UsageError
-from myxtts.inference.synthesizer import Synthesizer
+from myxtts.inference.tensorflow_engine import open_checkpoint
 from myxtts.training import saver
 from myxtts.training.metrics import Metrics, Notice, Sample, Summary, Validation
 from myxtts.training.trainer import XTTSTrainer
@@ -23,13 +23,13 @@ from tests.helpers import begins_with, flat, weights_of
 
 def poison(trainer: XTTSTrainer, bad: range, monkeypatch) -> None:
     """Turns the features of some batches into something that is no number."""
-    original = type(trainer.featurizer).__call__
+    original = type(trainer.run.featurizer).__call__
 
     def featurize(featurizer, audio, spans):
         floats = original(featurizer, audio, spans)
         return floats * np.nan if int(spans[0, 2]) in bad else floats
 
-    monkeypatch.setattr(type(trainer.featurizer), "__call__", featurize)
+    monkeypatch.setattr(type(trainer.run.featurizer), "__call__", featurize)
 
 
 def test_parts_of_a_batch_train_as_the_whole_batch_does(make_trainer):
@@ -37,7 +37,7 @@ def test_parts_of_a_batch_train_as_the_whole_batch_does(make_trainer):
     parts = make_trainer("parts", batch_size=2, grad_accum=2, max_steps=2)
     whole = make_trainer("whole", batch_size=4, max_steps=2)
     begun = weights_of(whole)
-    assert [parts.train_set.names(n) for n in range(4)] == [whole.train_set.names(n) for n in range(4)]
+    assert [parts.run.train_set.names(n) for n in range(4)] == [whole.run.train_set.names(n) for n in range(4)]
     parts.train()
     whole.train()
     assert np.abs(weights_of(parts) - weights_of(whole)).max() < 1e-5 < np.abs(weights_of(whole) - begun).max()
@@ -48,7 +48,7 @@ def test_a_poisoned_batch_is_skipped_and_counted(make_trainer, monkeypatch):
     poison(trainer, range(3, 5), monkeypatch)
     events = []
     summary = trainer.train(events.append)
-    assert summary.skipped == 2 and int(trainer.step.count) == 10
+    assert summary.skipped == 2 and int(trainer.run.step.count) == 10
     assert all(np.isfinite(value) for e in events if isinstance(e, Metrics) for value in e.losses.values())
     assert np.isfinite(weights_of(trainer)).all()
     state = read_checkpoint(Path(trainer.config.training.checkpoint_dir) / "latest").state
@@ -63,12 +63,12 @@ def test_too_many_poisoned_batches_end_the_run_with_their_clips(make_trainer, mo
     run = Path(trainer.config.training.checkpoint_dir)
     dump = json.loads((run / "bad_batches.json").read_text())
     assert [entry["batch"] for entry in dump] == list(range(7, 13))
-    assert dump[0]["clips"] == trainer.train_set.names(7)
+    assert dump[0]["clips"] == trainer.run.train_set.names(7)
     saved = read_checkpoint(run / "latest")
     assert np.isfinite(flat(saved.arrays)).all() and int(saved.arrays["step"]) == 7
     assert trainer.state.step == 15  # the next log line
     again = make_trainer(max_steps=40, max_bad_steps=6, resume_checkpoint=run / "latest")
-    assert not again.bad_steps.too_many and again.bad_steps.skipped == 8
+    assert not again.run.bad_steps.too_many and again.run.bad_steps.skipped == 8
 
 
 def test_early_stopping_counts_validations(make_trainer):
@@ -83,7 +83,7 @@ def test_early_stopping_counts_validations(make_trainer):
 
 def script_validations(trainer: XTTSTrainer, losses: dict[int, float], monkeypatch, stop_at: int = 0) -> None:
     """Held-out losses as written here; a signal comes during the validation of one step."""
-    evaluate = trainer.evaluate
+    evaluate = trainer.run.evaluate
 
     def scripted(batch):
         found, output = evaluate(batch)
@@ -92,7 +92,7 @@ def script_validations(trainer: XTTSTrainer, losses: dict[int, float], monkeypat
         return {**found, "loss": tf.constant(losses[trainer.state.step])}, output
 
     trainer.stop = threading.Event()
-    monkeypatch.setattr(trainer, "evaluate", scripted)
+    monkeypatch.setattr(trainer.run, "evaluate", scripted)
 
 
 def test_a_validation_that_was_cut_short_is_made_up(make_trainer, monkeypatch):
@@ -202,15 +202,15 @@ def test_fine_tuning_starts_from_the_averaged_weights_and_grows(make_trainer, tr
     same = make_trainer("same", max_steps=2, init_from=str(trained))
     saved = read_checkpoint(trained / "best")
     begins_with(same, saved.arrays)
-    assert same.tokenizer == saved.tokenizer and same.state.step == 0
+    assert same.run.tokenizer == saved.tokenizer and same.state.step == 0
     assert same.train().steps == 2
     grown = make_trainer("grown", max_steps=4, init_from=str(trained), language="de")
     known = len(saved.tokenizer.symbols)
-    assert grown.tokenizer.symbols[:known] == saved.tokenizer.symbols
-    assert len(grown.tokenizer.symbols) > known and grown.tokenizer.languages == ("en", "de")
+    assert grown.run.tokenizer.symbols[:known] == saved.tokenizer.symbols
+    assert len(grown.run.tokenizer.symbols) > known and grown.run.tokenizer.languages == ("en", "de")
     grown.train()
     read = read_checkpoint(Path(grown.config.training.checkpoint_dir) / "latest")
-    assert read.tokenizer == grown.tokenizer and np.isfinite(flat(read.arrays, "average")).all()
+    assert read.tokenizer == grown.run.tokenizer and np.isfinite(flat(read.arrays, "average")).all()
 
 
 def test_one_run_learns_two_languages_and_voices_in_mixed_batches(corpus, make_trainer, tmp_path):
@@ -221,11 +221,11 @@ def test_one_run_learns_two_languages_and_voices_in_mixed_batches(corpus, make_t
     lines = ["|".join((row[0], *more)) for row, more in zip(rows, said, strict=True)]
     (folder / "metadata.csv").write_text("\n".join(["id|speaker|language|text", *lines, ""]))
     trainer = make_trainer(max_steps=3, train_data=str(folder), save_every=3)
-    batches = trainer.train_set.batches(epochs=1).take(3)
+    batches = trainer.run.train_set.batches(epochs=1).take(3)
     first = {int(labels[HEAD]) for batch in batches for labels in batch.labels}
-    assert first == {trainer.tokenizer.language_id(name) for name in ("de", "en")}
+    assert first == {trainer.run.tokenizer.language_id(name) for name in ("de", "en")}
     trainer.train()
-    synthesizer = Synthesizer(find_checkpoint(tmp_path / "run"))
+    synthesizer = open_checkpoint(find_checkpoint(tmp_path / "run"))
     for speaker, language, text in said[:2]:
         wave = synthesizer.speak(synthesizer.read(text, language), synthesizer.voice(speaker=speaker))
         assert len(wave) and np.isfinite(wave).all()
@@ -235,12 +235,12 @@ def test_resuming_can_forget_the_optimizer(make_trainer, trained):
     kept = make_trainer("kept", resume_checkpoint=trained / "latest", max_steps=30, val_clips=4)
     fresh = make_trainer("fresh", resume_checkpoint=trained / "latest", max_steps=30, val_clips=4, reset_optimizer=True)
     np.testing.assert_array_equal(weights_of(kept), weights_of(fresh))
-    assert int(kept.step.count) == 20 and int(fresh.step.count) == 0 and fresh.state.step == 20
+    assert int(kept.run.step.count) == 20 and int(fresh.run.step.count) == 0 and fresh.state.step == 20
 
 
 def test_another_order_of_clips_is_told_and_starts_the_epoch_anew(make_trainer, trained):
     trainer, events = make_trainer(resume_checkpoint=trained / "latest", max_steps=24, val_clips=4, batch_size=2), []
-    assert trainer.state.batches == 2 * trainer.train_set.batches_per_epoch  # 20 batches of 9 an epoch were done
+    assert trainer.state.batches == 2 * trainer.run.train_set.batches_per_epoch  # 20 batches of 9 an epoch were done
     trainer.train(events.append)
     told = [event.text for event in events if isinstance(event, Notice)]
     assert "clips a step 4 then, 2 now" in told[0] and "epoch 2 starts anew" in told[0]
@@ -258,6 +258,6 @@ def test_bfloat16_trains_and_float16_wants_a_gpu(make_trainer):
 def test_a_plan_keeps_the_effective_batch(make_trainer):
     trainer = make_trainer(batch_size=4, grad_accum=2)
     assert trainer.config.step_clips == 8
-    assert {bucket.shape.batch_size for bucket in trainer.train_set.buckets} == {8}
+    assert {bucket.shape.batch_size for bucket in trainer.run.train_set.buckets} == {8}
     changed = replace(trainer.config, data=replace(trainer.config.data, batch_size=8))
     assert changed.step_clips == 16

@@ -82,15 +82,15 @@ def test_a_second_trainer_is_refused(run_myxtts, corpus, tiny_yaml, tmp_path):
 
 def run_out_of_memory(trainer: XTTSTrainer, most: int, monkeypatch) -> list[int]:
     """A stand-in for a card on which more clips at once do not fit; returns the parts of each try."""
-    find, tries = trainer.step.find_gradient, []
+    find, tries = trainer.run.step.find_gradient, []
 
     def tight(batch, adversarial):
-        tries.append(trainer.step.parts)
-        if batch.rows // trainer.step.parts > most:
+        tries.append(trainer.run.step.parts)
+        if batch.rows // trainer.run.step.parts > most:
             raise tf.errors.ResourceExhaustedError(None, None, "OOM when allocating tensor")
         return find(batch, adversarial)
 
-    monkeypatch.setattr(trainer.step, "find_gradient", tight)
+    monkeypatch.setattr(trainer.run.step, "find_gradient", tight)
     return tries
 
 
@@ -117,7 +117,7 @@ def test_auto_batch_halves_until_it_fits_and_changes_no_result(make_trainer, mon
     np.testing.assert_allclose(weights_of(tight), weights_of(plain), atol=1e-5)
     latest = Path(tight.config.training.checkpoint_dir) / "latest"
     again = make_trainer("tight", max_steps=4, batch_size=4, auto_batch=True, resume_checkpoint=latest)
-    assert again.step.parts == 4 and again.config.step_clips == 4 and not again._notices
+    assert again.run.step.parts == 4 and again.config.step_clips == 4 and not again.run.notices
 
 
 def test_a_display_that_is_gone_does_not_end_a_run(make_trainer):
@@ -130,14 +130,14 @@ def test_a_display_that_is_gone_does_not_end_a_run(make_trainer):
 
 def test_any_error_saves_what_was_learned(make_trainer, monkeypatch):
     trainer = make_trainer(max_steps=20, save_every=100)
-    take = trainer.take_step
+    take = trainer.run.take_step
 
     def fail(batch):
         if trainer.state.step == 7:
             raise ValueError("something nobody thought of")
         return take(batch)
 
-    monkeypatch.setattr(trainer, "take_step", fail)
+    monkeypatch.setattr(trainer.run, "take_step", fail)
     with pytest.raises(ValueError, match="nobody thought of"):
         trainer.train()
     assert read_checkpoint(Path(trainer.config.training.checkpoint_dir) / "latest").state.step == 7

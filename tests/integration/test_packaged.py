@@ -10,7 +10,7 @@ from myxtts.checkpoint.folder import find_checkpoint, read_checkpoint, write_che
 from myxtts.checkpoint.packaged import shrink
 from myxtts.config.load import renamed_keys
 from myxtts.errors import UsageError
-from myxtts.inference.synthesizer import Synthesizer
+from myxtts.inference.tensorflow_engine import open_checkpoint
 from myxtts.voice import VOCODER, VOICE
 from tests.helpers import begins_with
 
@@ -22,8 +22,8 @@ def small(trained, tmp_path_factory) -> Path:
 
 
 def test_a_small_copy_speaks_like_the_run_and_tells_nothing_of_the_machine(trained, small):
-    whole, copy = Synthesizer(trained), Synthesizer(small)
-    mels = [one.mel(one.read("Good day.").sentences[0], one.voice()) for one in (whole, copy)]
+    whole, copy = open_checkpoint(trained), open_checkpoint(small)
+    mels = [one.engine.mel(one.read("Good day.").sentences[0], one.voice()) for one in (whole, copy)]
     assert mels[0].shape == mels[1].shape
     assert np.abs(mels[0] - mels[1]).max() < 0.05
     sizes = [sum(f.stat().st_size for f in find_checkpoint(run).glob("*.safetensors")) for run in (trained, small)]
@@ -66,7 +66,7 @@ def test_the_voice_has_a_name_where_a_run_is_asked_for(tmp_path, monkeypatch):
 
 
 def test_a_reference_is_brought_to_the_level_of_the_training(small, corpus, tmp_path):
-    synthesizer = Synthesizer(small)
+    synthesizer = open_checkpoint(small)
     wave, rate = soundfile.read(corpus / "wavs" / "demo-0001.wav", dtype="float32")
     mels = []
     for gain in (0.03, 0.01):

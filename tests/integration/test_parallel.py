@@ -47,9 +47,9 @@ def test_both_devices_train_and_the_result_is_that_of_one(train, monkeypatch):
 
     monkeypatch.setattr(Gradient, "of", watched)
     parallel = train("parallel", 6)  # few steps: after more, rounding may choose another of two equal alignments
-    assert np.abs(flat(split.step.arrays()) - flat(parallel.step.arrays())).max() < 1e-5
+    assert np.abs(flat(split.run.step.arrays()) - flat(parallel.run.step.arrays())).max() < 1e-5
     assert where == {"CPU:0", "CPU:1"}
-    assert parallel.step.traces == split.step.traces
+    assert parallel.run.step.traces == split.run.step.traces
 
 
 @pytest.mark.slow
@@ -58,7 +58,7 @@ def test_a_resumed_run_goes_on_exactly(train, tmp_path):
     (tmp_path / "parallel").rename(tmp_path / "whole")
     assert train("parallel", 8, stop_at=4).state.step < 8
     again = train("parallel", 8, resume=tmp_path / "parallel" / "latest")
-    np.testing.assert_array_equal(flat(whole.step.arrays()), flat(again.step.arrays()))
+    np.testing.assert_array_equal(flat(whole.run.step.arrays()), flat(again.run.step.arrays()))
 
 
 def test_an_odd_batch_cannot_be_halved(train):

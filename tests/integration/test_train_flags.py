@@ -10,8 +10,10 @@ import tensorflow as tf
 
 from myxtts.cli.parser import make_parser
 from myxtts.cli.train import _configure
+from myxtts.data.pack import Pack
 from myxtts.errors import RunError
 from myxtts.pipeline.clock import StageClock
+from myxtts.training.run import Run
 from myxtts.training.trainer import XTTSTrainer
 from tests.helpers import PATIENCE, flat
 from tests.synthetic import make_hums
@@ -80,9 +82,9 @@ class Loaded:
     """How many batches the host has made while nobody takes a second one."""
 
     def __init__(self, trainer: XTTSTrainer, monkeypatch):
-        self._assemble, self._changed, self.count = trainer.train_set.assemble, threading.Condition(), 0
-        monkeypatch.setattr(trainer.train_set, "assemble", self._counted)
-        self._batches = iter(trainer.train_set.batches())
+        self._assemble, self._changed, self.count = trainer.run.train_set.assemble, threading.Condition(), 0
+        monkeypatch.setattr(trainer.run.train_set, "assemble", self._counted)
+        self._batches = iter(trainer.run.train_set.batches())
         next(self._batches)
 
     def _counted(self, *arguments):
@@ -98,7 +100,7 @@ class Loaded:
 
 def meet(trainer: XTTSTrainer, threads: int, seconds: float, monkeypatch) -> bool:
     """Whether so many threads make batches at the same time; the first one waits so long for the others."""
-    assemble, barrier, met = trainer.train_set.assemble, threading.Barrier(threads), threading.Event()
+    assemble, barrier, met = trainer.run.train_set.assemble, threading.Barrier(threads), threading.Event()
 
     def watched(*arguments):
         if not met.is_set():
@@ -107,73 +109,75 @@ def meet(trainer: XTTSTrainer, threads: int, seconds: float, monkeypatch) -> boo
                 met.set()
         return assemble(*arguments)
 
-    monkeypatch.setattr(trainer.train_set, "assemble", watched)
-    batches = iter(trainer.train_set.batches())
+    monkeypatch.setattr(trainer.run.train_set, "assemble", watched)
+    batches = iter(trainer.run.train_set.batches())
     next(batches)
     barrier.abort()  # whoever still waits has come too late to be needed
     return met.is_set()
 
 
 def test_data_flags(make, hums, tmp_path, monkeypatch):
-    plain = make()
-    assert plain.pack.seconds > 40 and make("--train-data", make_hums(tmp_path / "few", 6)).pack.seconds < 15
-    assert len(make("--val-data", make_hums(tmp_path / "val", 3)).val_set.clips) == 3
-    assert {bucket.shape.batch_size for bucket in make("--batch-size", 2).train_set.buckets} == {2}
+    def pack(*words: object) -> Pack:
+        return make(*words).run.packs.train
+
+    assert pack().seconds > 40 and pack("--train-data", make_hums(tmp_path / "few", 6)).seconds < 15
+    assert len(make("--val-data", make_hums(tmp_path / "val", 3)).run.val_set.clips) == 3
+    assert {bucket.shape.batch_size for bucket in make("--batch-size", 2).run.train_set.buckets} == {2}
     few = Loaded(make("--buffer-size", 2), monkeypatch)
     assert few.reaches(3)
     assert Loaded(make("--buffer-size", 9), monkeypatch).reaches(10)
     assert few.count < 10  # it had more time
     assert meet(make("--num-workers", 3), 3, PATIENCE, monkeypatch)
     assert not meet(make("--num-workers", 1), 2, 0.5, monkeypatch)
-    assert make("--language", "de").tokenizer.languages == ("de",)
-    assert make("--front-end", "characters").tokenizer.front_end == "characters"
+    assert make("--language", "de").run.tokenizer.languages == ("de",)
+    assert make("--front-end", "characters").run.tokenizer.front_end == "characters"
     make("--cache-dir", tmp_path / "elsewhere")
     assert any((tmp_path / "elsewhere").iterdir())
-    assert len(make("--min-seconds", 2).pack) < len(plain.pack) > len(make("--max-seconds", 2).pack)
+    assert len(pack("--min-seconds", 2)) < len(pack()) > len(pack("--max-seconds", 2))
     with pytest.raises(RunError, match="at least 99 are needed"):
         make("--min-clips", 99)
 
 
 def test_shape_flags(make):
     def frames(trainer: XTTSTrainer) -> set[int]:
-        return {batch.audio.shape[1] for batch in trainer.train_set.batches(epochs=1)}
+        return {batch.audio.shape[1] for batch in trainer.run.train_set.batches(epochs=1)}
 
-    shapes = len(make().train_set.buckets)
+    shapes = len(make().run.train_set.buckets)
     assert len(frames(make("--enable-static-shapes"))) == shapes < len(frames(make("--disable-static-shapes")))
 
 
 def test_device_flags(make):
-    assert make("--pipeline", "sequential").devices.pipeline == "sequential"
-    two = make("--virtual-devices", 2, "--data-gpu", 1, "--model-gpu", 0).devices
+    assert make("--pipeline", "sequential").run.devices.pipeline == "sequential"
+    two = make("--virtual-devices", 2, "--data-gpu", 1, "--model-gpu", 0).run.devices
     assert (two.data_device, two.model_device, two.pipeline) == ("/CPU:1", "/CPU:0", "split")
-    one = make("--virtual-devices", 2, "--data-gpu", "none", "--model-gpu", "none").devices
+    one = make("--virtual-devices", 2, "--data-gpu", "none", "--model-gpu", "none").run.devices
     assert not one.two_devices
     for slots in (1, 2, 7):
         trainer = make("--prefetch", slots)
-        assert trainer._feed(trainer.train_set, StageClock()).slots == slots
+        assert trainer.run.feed(StageClock(), threading.Event()).slots == slots
 
 
-def rate(trainer: XTTSTrainer) -> float:
+def rate(run: Run) -> float:
     """The learning rate of step 500."""
-    return float(trainer.step.schedule.rate(tf.constant(500, tf.int64), tf.constant(0.0)))
+    return float(run.step.schedule.rate(tf.constant(500, tf.int64), tf.constant(0.0)))
 
 
 def test_model_and_optimisation_flags(make):
-    tiny, small = make(), make("--model-size", "small")
+    tiny, small, seeded, compiled = (
+        make(*words).run for words in ((), ("--model-size", "small"), ("--seed", 7), ("--xla", "on"))
+    )
     assert small.step.parameters.count > tiny.step.parameters.count
-    assert rate(make("--lr", 1e-4)) < rate(tiny)
-    seeded = make("--seed", 7)
+    assert rate(make("--lr", 1e-4).run) < rate(tiny)
     assert flat(seeded.step.arrays()).std() != flat(tiny.step.arrays()).std()
     assert seeded.train_set.names(0) != tiny.train_set.names(0) or seeded.train_set.names(1) != tiny.train_set.names(1)
-    assert not tiny.devices.compiled and not make("--xla", "off").devices.compiled  # auto: not on a CPU
-    compiled = make("--xla", "on")
+    assert not tiny.devices.compiled and not make("--xla", "off").run.devices.compiled  # auto: not on a CPU
     assert compiled.devices.compiled and compiled.step.gradient._inner._jit_compile
 
 
 def test_limits(make):
     epochs, steps, minutes = make("--epochs", 2), make("--max-steps", 10), make("--max-minutes", 3)
     assert make().limits.progress(180.0) < 0.01 and minutes.limits.progress(180.0) == 1.0
-    epochs.state.batches, steps.state.step = 2 * epochs.train_set.batches_per_epoch, 10
+    epochs.state.batches, steps.state.step = 2 * epochs.run.train_set.batches_per_epoch, 10
     assert epochs.limits.progress(0.0) == steps.limits.progress(0.0) == 1.0
 
 

@@ -26,8 +26,9 @@ from myxtts.errors import RunError, UsageError
 from myxtts.models.xtts import XTTS
 from myxtts.pipeline.featurize import Featurizer
 from myxtts.pipeline.feed import Feed
-from myxtts.pipeline.stage import StageError
+from myxtts.pipeline.stage_error import StageError
 from myxtts.training.step import TrainStep
+from myxtts.training.targets.speech import SpeechObjective
 from myxtts.training.trainer import XTTSTrainer
 from tests.helpers import PATIENCE, feeds_end
 
@@ -53,7 +54,7 @@ def test_one_batch_can_be_overfitted(corpus, tmp_path):
     tf.random.set_seed(0)
     model = XTTS(config.model, len(tokenizer.symbols))
     model.create_variables()
-    step = TrainStep(model, config.training)
+    step = TrainStep(model, SpeechObjective(config.training), config.training)
     losses = [step(batch) for _ in range(150)]
     assert float(losses[-1]["mel"]) < 0.2 * float(losses[0]["mel"])
     assert float(losses[-1]["duration"]) < 0.3 * float(losses[0]["duration"])
@@ -66,7 +67,7 @@ def test_one_trace_serves_all_bucket_shapes_and_everything_is_logged(corpus, two
     summary = trainer.train(events.append, gpu_utilisation=lambda: {"0": 0.5})
     assert summary.steps == 25
     assert summary.traces == 1
-    assert trainer.featurizer.traces == summary.shapes == len(trainer.train_set.buckets) == 2
+    assert trainer.run.featurizer.traces == summary.shapes == len(trainer.run.train_set.buckets) == 2
     lines = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
     assert [line["step"] for line in lines if line["kind"] == "train"] == [5, 10, 15, 20, 25]
     assert [line["step"] for line in lines if line["kind"] == "validation"] == [10, 20, 25]
@@ -141,7 +142,7 @@ def test_one_device_says_what_it_does():
 def test_a_source_that_stalls_or_a_step_that_fails_ends_the_run(make_trainer, monkeypatch):
     trainer = make_trainer(stall_timeout=0.3, max_steps=40)
     config = trainer.config
-    give, leave, left = trainer.train_set.batches, Feed.__exit__, threading.Event()
+    give, leave, left = trainer.run.train_set.batches, Feed.__exit__, threading.Event()
 
     def hang(number):
         left.wait(PATIENCE)
@@ -155,21 +156,21 @@ def test_a_source_that_stalls_or_a_step_that_fails_ends_the_run(make_trainer, mo
         left.set()
         leave(feed, *error)
 
-    monkeypatch.setattr(trainer.train_set, "batches", never)
+    monkeypatch.setattr(trainer.run.train_set, "batches", never)
     monkeypatch.setattr(Feed, "__exit__", let_go)
     with pytest.raises(RunError, match=r"load has given nothing for 0.3 s .*--stall-timeout"):
         trainer.train()
-    monkeypatch.setattr(trainer.train_set, "batches", give)
+    monkeypatch.setattr(trainer.run.train_set, "batches", give)
     trainer.config = replace(config, data=replace(config.data, stall_timeout=PATIENCE))
-    original = type(trainer.step).__call__
+    original = type(trainer.run.step).__call__
 
     def break_down(step, *arguments):
         if trainer.state.batches == 9:
             raise FloatingPointError("no such number")
         return original(step, *arguments)
 
-    monkeypatch.setattr(type(trainer.step), "__call__", break_down)
-    names = ", ".join(trainer.train_set.names(9))
+    monkeypatch.setattr(type(trainer.run.step), "__call__", break_down)
+    names = ", ".join(trainer.run.train_set.names(9))
     with pytest.raises(StageError, match=rf"^train failed on batch 9 \(clips {names}\): FloatingPointError"):
         trainer.train()
     assert feeds_end()

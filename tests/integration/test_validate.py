@@ -22,6 +22,7 @@ from myxtts.devices import DevicePlan, move
 from myxtts.diagnostics import validate as validation
 from myxtts.errors import RunError
 from myxtts.pipeline.featurize import Featurizer
+from myxtts.training import run as training_run
 
 ROOT = Path(myxtts.__file__).parent.parent
 RULE = "=" * 60
@@ -151,7 +152,9 @@ class Machine:
             monkeypatch.delenv(name)
         monkeypatch.setattr(devices, "_chosen", {})
         self.patch(devices, "_has_listed_devices", lambda: False)
-        self.patch(validation, "plan_devices", lambda data: DevicePlan("/CPU:0", "/CPU:1", "0", "1", pipeline="split"))
+        plan = DevicePlan("/CPU:0", "/CPU:1", "0", "1", pipeline="split")
+        for module in (validation, training_run):
+            self.patch(module, "plan_devices", lambda *_: plan)
         self.patch(tf.config.experimental, "get_memory_growth", lambda gpu: True)
         self.patch(
             tf.config,
@@ -190,7 +193,14 @@ def quick(monkeypatch, featurizers) -> None:
         "myxtts.pipeline.featurize.Featurizer", lambda config: featurizers.setdefault(config, Featurizer(config))
     )
     monkeypatch.setattr("myxtts.training.step.EvaluateStep.__call__", evaluate)
-    monkeypatch.setattr("myxtts.training.step.TrainStep.__call__", lambda step, batch: {"loss": tf.constant(1.0)})
+    monkeypatch.setattr(
+        "myxtts.training.step.TrainStep.__call__", lambda step, batch, adversarial: {"loss": tf.constant(1.0)}
+    )
+
+
+def steps_with_loss(loss: float) -> Callable[..., dict[str, tf.Tensor]]:
+    """What stands in for a training step."""
+    return lambda step, batch, adversarial: {"loss": tf.constant(loss)}
 
 
 def report(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
@@ -282,7 +292,7 @@ def no_room_for_the_first_model(machine: Machine) -> None:
         return len(made) == 1
 
     error = tf.errors.ResourceExhaustedError(None, None, "out of memory")
-    machine.patch("myxtts.models.xtts.XTTS", raising(error, is_first, XTTS))
+    machine.patch("myxtts.training.targets.speech.XTTS", raising(error, is_first, XTTS))
 
 
 def no_forward_pass(machine: Machine) -> None:
@@ -312,7 +322,9 @@ def a_step_that_fails(machine: Machine) -> None:
 
 
 def losses_that_are_no_numbers(machine: Machine) -> None:
-    machine.patch("myxtts.training.step.TrainStep.__call__", lambda step, batch: {"loss": tf.constant(float("nan"))})
+    machine.patch(
+        "myxtts.training.step.TrainStep.__call__", lambda step, batch, adversarial: {"loss": tf.constant(float("nan"))}
+    )
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import myxtts
 
 ROOMS = [
     "errors", "files", "voice", "config", "cards", "compiled", "devices", "batch", "text", "audio", "scoring", "data",
-    "pipeline", "models", "checkpoint", "training", "inference", "diagnostics", "demo", "utils", "cli", "__main__",
+    "pipeline", "models", "checkpoint", "inference", "training", "diagnostics", "demo", "utils", "cli", "__main__",
 ]  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import tensorflow as tf
 
 from myxtts.compiled import FLAGS, FOLDER_FLAG, keep_compiled, make_room
-from myxtts.pipeline.stage import StageError
+from myxtts.pipeline.stage_error import StageError
 
 COMPILE = """
 from myxtts.devices import import_tensorflow

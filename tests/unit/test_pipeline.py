@@ -17,11 +17,11 @@ from myxtts.data.dataset import one_by_one
 from myxtts.devices import DevicePlan, plan_devices
 from myxtts.errors import RunError
 from myxtts.pipeline import feed as feed_module
+from myxtts.pipeline.buffer import BoundedBuffer, Closed, Waits
 from myxtts.pipeline.clock import StageClock
 from myxtts.pipeline.featurize import Featurizer
-from myxtts.pipeline.feed import SLOTS, Feed, choose_slots, most_slots
-from myxtts.pipeline.stage import StageError
-from myxtts.pipeline.transfer import BoundedBuffer, Closed, Waits
+from myxtts.pipeline.feed import SLOTS, Feed, FeedOptions, choose_slots, most_slots
+from myxtts.pipeline.stage_error import StageError
 from tests.helpers import PATIENCE, comes_true, feeds_end, running_feeds
 from tests.stand_ins import SlowSource, Stages
 
@@ -220,7 +220,7 @@ def test_an_error_names_its_stage_batch_and_clips(pipeline, source, featurizer, 
 
 
 def test_the_buffer_begins_within_its_bound():
-    with Feed(Repeated(9), FEATURIZER, plan(), StageClock(), most=1) as feed:
+    with Feed(Repeated(9), FEATURIZER, plan(), StageClock(), FeedOptions(most=1)) as feed:
         assert comes_true(lambda: feed._buffer.waits.full == 1)  # a second batch is ready and finds no slot
         assert feed.slots == feed.ready == 1
 
@@ -230,7 +230,7 @@ def test_a_stalled_source_is_reported_and_not_waited_for(monkeypatch):
     with Pause() as pause:
         with (
             pytest.raises(RunError, match=r"load has given nothing for 1 s \(batch 2, clips clip-2-0"),
-            Feed(Repeated(9, {2: pause}), FEATURIZER, plan(), pause.clock(), stall_seconds=1.0) as feed,
+            Feed(Repeated(9, {2: pause}), FEATURIZER, plan(), pause.clock(), FeedOptions(stall_seconds=1.0)) as feed,
         ):
             list(feed)
         assert running_feeds()  # the feed was left although its source still hangs
@@ -249,7 +249,7 @@ def test_without_overlap_a_batch_is_begun_when_it_is_asked_for_and_a_stall_is_re
     monkeypatch.setattr(feed_module, "BoundedBuffer", Watched)
     pause = Pause()
     source = Repeated(9, {2: pause}, seen.put)
-    with Feed(source, FEATURIZER, plan("sequential"), pause.clock(), stall_seconds=1.0) as feed, pause:
+    with Feed(source, FEATURIZER, plan("sequential"), pause.clock(), FeedOptions(stall_seconds=1.0)) as feed, pause:
         batches = iter(feed)
         for number in range(2):
             next(batches)
@@ -278,7 +278,7 @@ def test_priming_ends_for_an_error_before_and_after_the_buffer_is_full(at):
 def test_priming_ends_for_a_stall():
     pause = Pause()
     with (
-        Feed(Repeated(9, {0: pause}), FEATURIZER, plan(), pause.clock(), stall_seconds=1.0) as feed,
+        Feed(Repeated(9, {0: pause}), FEATURIZER, plan(), pause.clock(), FeedOptions(stall_seconds=1.0)) as feed,
         pause,
         pytest.raises(RunError, match=r"has given nothing for 1 s"),
     ):
@@ -288,7 +288,7 @@ def test_priming_ends_for_a_stall():
 @pytest.mark.parametrize("at", [0, SLOTS], ids=["before", "after"])
 def test_priming_ends_for_a_stop_before_and_after_the_buffer_is_full(at):
     stop = threading.Event()
-    with Feed(Repeated(9, {at: stop.set}), FEATURIZER, plan(), stopped_clock(), stop=stop) as feed:
+    with Feed(Repeated(9, {at: stop.set}), FEATURIZER, plan(), stopped_clock(), FeedOptions(stop=stop)) as feed:
         feed.wait_until_primed(60)
         assert list(feed) == []
 
@@ -301,7 +301,7 @@ def test_a_stop_ends_the_wait_for_a_batch():
         pause()
 
     source = Repeated(9, {0: stop_and_hang})
-    with Feed(source, FEATURIZER, plan(), stopped_clock(), stop=stop) as feed, pause:
+    with Feed(source, FEATURIZER, plan(), stopped_clock(), FeedOptions(stop=stop)) as feed, pause:
         assert list(feed) == []
 
 
@@ -344,7 +344,11 @@ def test_a_change_of_the_buffer_is_reported_with_its_reason(monkeypatch):
     monkeypatch.setattr(feed_module, "WINDOW", 10)
     changes: list[tuple[int, str]] = []
     with Feed(
-        Repeated(20), FEATURIZER, plan(), StageClock(), resized=lambda slots, why: changes.append((slots, why))
+        Repeated(20),
+        FEATURIZER,
+        plan(),
+        StageClock(),
+        FeedOptions(resized=lambda slots, why: changes.append((slots, why))),
     ) as feed:
         batches = iter(feed)
         for taken in range(10):
@@ -381,7 +385,7 @@ class Tight:
 
 def test_where_memory_runs_out_a_batch_is_prepared_in_parts_or_refused():
     told: list[str] = []
-    with Feed(Repeated(3), Tight(), plan(), StageClock(), save_memory=told.append) as feed:
+    with Feed(Repeated(3), Tight(), plan(), StageClock(), FeedOptions(save_memory=told.append)) as feed:
         found = [batch.unpack() for batch in feed]
     assert told == [f"⚠️ out of memory: /CPU:0 prepares batches in {parts} parts from now on" for parts in (2, 4)]
     whole = featurize(FEATURIZER, raw_batch(64, seed=0))
@@ -405,7 +409,9 @@ def test_where_the_model_device_is_full_fewer_batches_wait_there():
             raise tf.errors.ResourceExhaustedError(None, None, "OOM when allocating tensor")
         return floats
 
-    with Feed(Repeated(9), FEATURIZER, plan(), StageClock(), transfer=transfer, save_memory=told.append) as feed:
+    with Feed(
+        Repeated(9), FEATURIZER, plan(), StageClock(), FeedOptions(transfer=transfer, save_memory=told.append)
+    ) as feed:
         assert len(list(feed)) == 9
         assert feed.slots == 1
     assert told == [f"⚠️ out of memory: at most {slots} batches wait for training from now on" for slots in (2, 1)]

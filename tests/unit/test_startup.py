@@ -30,11 +30,11 @@ from tests.synthetic import make_hums
 A100 = {"memory_mb": 40_960, "bandwidth": 1.555e12}
 CARDS = (CardInUse("data", 0, **A100), CardInUse("model", 1, **A100))
 GOOD = StartupFacts(
-    target="speech",
+    speaks=True,
     size="small",
     cost=COSTS["small"],
     cards=CARDS,
-    both_train=False,
+    batch_shares=1,
     pipeline="split",
     batch_size=32,
     grad_accum=1,
@@ -75,7 +75,7 @@ def flags(facts: StartupFacts) -> list[str]:
         ON_THE_CPU,
         replace(GOOD, cards=CARDS[1:], pipeline="buffered"),
         replace(GOOD, workers=4),
-        replace(GOOD, target="vocoder", cost=COSTS["vocoder"], mean_frames=64.0, longest_frames=64, hours=0.1),
+        replace(GOOD, speaks=False, cost=COSTS["vocoder"], mean_frames=64.0, longest_frames=64, hours=0.1),
     ],
     ids=["two cards", "CPU", "one card", "workers chosen", "vocoder"],
 )
@@ -104,7 +104,7 @@ def test_parts_of_a_batch_are_made_larger_and_fewer():
 
 def test_half_a_batch_is_what_each_of_two_training_cards_gets():
     assert flags(replace(GOOD, batch_size=8)) == []
-    assert flags(replace(GOOD, batch_size=8, both_train=True, pipeline="parallel")) == ["--batch-size 16"]
+    assert flags(replace(GOOD, batch_size=8, batch_shares=2, pipeline="parallel")) == ["--batch-size 16"]
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_a_limit_far_below_what_the_card_has():
 
 
 def test_both_cards_that_train_want_their_memory():
-    both = replace(limited(8192, 39_424), both_train=True, pipeline="parallel")
+    both = replace(limited(8192, 39_424), batch_shares=2, pipeline="parallel")
     assert flags(both) == ["--data-gpu-memory 39424"]
 
 
@@ -178,7 +178,7 @@ def test_static_shapes_switched_off():
 
 
 def test_a_vocoders_slices_have_one_shape_anyway():
-    assert flags(replace(ON_THE_CPU, target="vocoder", static_shapes=False)) == []
+    assert flags(replace(ON_THE_CPU, speaks=False, static_shapes=False)) == []
 
 
 @pytest.mark.parametrize(
@@ -219,7 +219,7 @@ def test_two_cards_where_the_last_profile_said_one_is_better():
     facts = replace(GOOD, verdict=VERDICT)
     assert flags(facts) == ["--pipeline buffered"]
     assert "2026-05-01, batches of 16) measured 90.0 ms a step on one card and 120.0 with two" in advice(facts)[0]
-    assert flags(replace(facts, pipeline="parallel", both_train=True)) == ["--pipeline buffered"]
+    assert flags(replace(facts, pipeline="parallel", batch_shares=2)) == ["--pipeline buffered"]
 
 
 @pytest.mark.parametrize(

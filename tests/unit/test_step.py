@@ -16,6 +16,7 @@ from myxtts.training import step as step_module
 from myxtts.training.bad_steps import BadSteps
 from myxtts.training.memory import make_room
 from myxtts.training.step import TrainStep
+from myxtts.training.targets.speech import SpeechObjective, SpeechTarget
 from tests.helpers import flat
 
 SMALL = {
@@ -38,7 +39,7 @@ def make_step(
     model = XTTS(config.model, symbols, config.audio.n_mels, config.training.mixed_precision, card)
     model.create_variables()
     change(model)
-    return TrainStep(model, config.training, compiled=card)
+    return TrainStep(model, SpeechObjective(config.training), config.training, compiled=card)
 
 
 def make_batch(rows: int = 8, poison: bool = False) -> PackedBatch:
@@ -243,12 +244,12 @@ def test_bad_steps_in_a_row_are_too_many_and_others_are_not(tmp_path):
 def test_room_is_made_by_parts_of_equal_size_on_each_device(rows, parallel, expected):
     layout, held_rows = SpeechLayout(80, 16, False), rows // 2 if parallel else rows
     held = PackedBatch(tf.zeros([held_rows, 106 * 80 + 1]), tf.zeros([held_rows, 4 + 7 + 90], tf.int64), layout)
-    batch = ShardedBatch(held, held, held.labels, held.labels) if parallel else held
+    batch = ShardedBatch((held, held), (held.labels, held.labels)) if parallel else held
     config = build({"data.batch_size": rows, "training.auto_batch": True})
-    times, notice = make_room(batch, config, 1)
+    times, notice = make_room(batch, config, 1, "")
     assert times == expected
     assert f"goes on with --batch-size {rows // expected} --grad-accum {expected}" in notice
     with pytest.raises(RunError, match="one clip is too much: lower --max-seconds"):
-        make_room(batch, config, held.rows)
+        make_room(batch, config, held.rows, SpeechTarget.too_large)
     with pytest.raises(RunError, match=f"type --batch-size {rows // expected} --grad-accum {expected} "):
-        make_room(batch, build({"data.batch_size": rows}), 1)
+        make_room(batch, build({"data.batch_size": rows}), 1, "")

@@ -4,7 +4,7 @@ import tensorflow as tf
 
 from myxtts.errors import UsageError
 from myxtts.inference.synthesizer import fade
-from myxtts.models.engines import Compiled
+from myxtts.inference.tensorflow_engine import Compiled
 from myxtts.text.sentences import LONGEST_CHARACTERS, split_sentences
 
 

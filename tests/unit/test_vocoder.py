@@ -19,7 +19,8 @@ from myxtts.models.discriminators import VocoderGAN
 from myxtts.models.vocoder import log_envelope, pulses
 from myxtts.pipeline.featurize import WaveFeaturizer
 from myxtts.training.step import TrainStep
-from myxtts.training.target import make_target
+from myxtts.training.targets import make_target
+from myxtts.training.targets.vocoder import VocoderObjective
 from tests.helpers import flat
 
 CONFIG = build(
@@ -78,7 +79,7 @@ def make_step(**training) -> TrainStep:
     config = build({f"training.{name}": value for name, value in {"target": "vocoder", **training}.items()})
     model = VocoderGAN(CONFIG.vocoder, AUDIO)
     model.create_variables()
-    return TrainStep(model, config.training)
+    return TrainStep(model, VocoderObjective(config.training), config.training)
 
 
 @pytest.mark.parametrize(("low", "high"), [(80, 120), (150, 300), (300, 480)])

@@ -1,4 +1,4 @@
-"""Errors that say where they happened.
+"""Errors that say in which stage they happened.
 
 In: the stage, the batch and its clips.
 Out: one line of plain words instead of TensorFlow's text.

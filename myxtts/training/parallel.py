@@ -12,8 +12,9 @@ import tensorflow as tf
 from myxtts.batch import PackedBatch, ShardedBatch, StepInput
 from myxtts.config.config import TrainingConfig
 from myxtts.devices import DevicePlan, move
+from myxtts.training.gradient import Given, Losses, Trainable
 from myxtts.training.objective import Objective
-from myxtts.training.step import Given, Losses, Trainable, TrainStep
+from myxtts.training.step import TrainStep
 
 
 class ParallelStep(TrainStep):

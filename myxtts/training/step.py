@@ -1,23 +1,24 @@
-"""One training step: forward, backward, update, moving average. The only place with a GradientTape.
+"""One training step: forward, backward, update, moving average.
 
 In: a packed batch on the model device.
 Out: the named losses as scalars on the device, not read back.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import keras
 import numpy as np
 import tensorflow as tf
 
-from myxtts.batch import HEAD, Layout, PackedBatch, StepInput, read_sizes, sizes_of
+from myxtts.batch import Layout, PackedBatch, StepInput, sizes_of
 from myxtts.checkpoint.earlier import called_before
 from myxtts.checkpoint.weights import AVERAGE, MOMENTS, PARAMETERS, Fit, fit, part_of, under
 from myxtts.config.config import TrainingConfig
 from myxtts.devices import guarded_copies
 from myxtts.errors import UsageError
+from myxtts.training.gradient import Given, Gradient, Losses, Trainable
 from myxtts.training.objective import Objective, Phase
 from myxtts.training.optimizer import OptimizerState, adamw
 from myxtts.training.parameters import FlatParameters
@@ -27,21 +28,6 @@ from myxtts.training.tracing import AnyLength
 FIRST_SCALE, MOST_SCALE, GROW_AFTER = 2.0**15, 2.0**24, 2000  # of the loss in float16, whose small numbers vanish
 LEAST_SHARE = 0.5  # of a model's parameters that a checkpoint must hold for it to begin from that
 NOTICEABLE = 1e-3  # of a run's time: a smaller change is not worth a copy to the device
-
-Losses = dict[str, tf.Tensor]
-
-
-class Trainable(Protocol):
-    """What a step needs of a model; `XTTS` and `VocoderGAN` are such."""
-
-    trainable_variables: list[keras.Variable]
-    symbol_table: keras.Variable | None
-
-    def create_variables(self) -> None: ...
-
-    def named_weights(self) -> dict[str, keras.Variable]: ...
-
-    def buffers(self) -> dict[str, keras.Variable]: ...
 
 
 class TrainStep:
@@ -101,7 +87,7 @@ class TrainStep:
         with guarded_copies():
             return self.gradient.of(self.given(), batch, None, self.parts, adversarial)
 
-    def given(self) -> "Given":
+    def given(self) -> Given:
         """What a gradient is found from besides a batch, as it is now."""
         buffers = [buffer.value for buffer in self.model.buffers().values()]
         weights, taken, scale, *buffers = (v.read_value() for v in (self.weights, self.taken, self.scale, *buffers))
@@ -268,114 +254,6 @@ class StepState(NamedTuple):
     elapsed: tf.Tensor  # share of the run's time
     scale: tf.Tensor  # of the loss
     good: tf.Tensor  # steps since the scale was changed
-
-
-class Given(NamedTuple):
-    """What a gradient is found from besides a batch: tensors, so that any device can be given them."""
-
-    weights: tf.Tensor  # float32, flat
-    buffers: list[tf.Tensor]
-    taken: tf.Tensor  # int64
-    scale: tf.Tensor
-
-
-class Gradient:
-    """The gradient of one model's losses, flat, with a count of its traces.
-
-    Args:
-        model: what is differentiated.
-        objective: its losses.
-        parameters: where the model's weights lie in the flat vector.
-        learns: for each weight whether it has a gradient at all.
-        guidance: how much the flat start decides the alignment, by the number of steps taken.
-        compiled: whether XLA compiles it as a whole.
-    """
-
-    def __init__(
-        self,
-        model: Trainable,
-        objective: Objective,
-        parameters: FlatParameters,
-        learns: Sequence[bool],
-        guidance: Callable[[tf.Tensor], tf.Tensor],
-        compiled: bool,
-    ):
-        self._model, self._objective, self._guidance = model, objective, guidance
-        self._parameters, self._learns = parameters, learns
-        # The slices are made outside of what XLA compiles: there they are views, inside they would be copies.
-        self._inner = tf.function(self.find, autograph=False, jit_compile=True) if compiled else self.find
-        self._outer = AnyLength(self._slice_and_find, fixed=compiled)
-        self._cut = tf.function(self._cut_rows, autograph=False)
-        self._add = tf.function(self._add_up, autograph=False)
-
-    @property
-    def traces(self) -> int:
-        return self._outer.traces
-
-    def of(
-        self, given: Given, batch: PackedBatch, head: tf.Tensor | None, parts: int, adversarial: bool
-    ) -> tuple[tf.Tensor, Losses]:
-        """Gradient and losses of a batch, found in so many parts.
-
-        `head` holds the sizes of the batch that this one is a shard of, where it is one.
-        """
-        pieces = [(batch.floats, batch.labels)]
-        if parts > 1:
-            head = batch.labels[:, :HEAD] if head is None else head
-            pieces = self._cut(batch.floats, batch.labels, parts)
-        found = [self._outer((given, head), piece, batch.layout, adversarial) for piece in pieces]
-        if parts == 1:
-            return found[0]
-        return self._add(found)
-
-    @staticmethod
-    def _cut_rows(floats: tf.Tensor, labels: tf.Tensor, parts: int) -> list[tuple[tf.Tensor, tf.Tensor]]:
-        return list(zip(tf.split(floats, parts), tf.split(labels, parts), strict=True))
-
-    @staticmethod
-    def _add_up(found: list[tuple[tf.Tensor, Losses]]) -> tuple[tf.Tensor, Losses]:
-        return tf.nest.map_structure(lambda *values: tf.add_n(values), *found)
-
-    def _slice_and_find(
-        self, state: tuple[Given, tf.Tensor | None], rows: Sequence[tf.Tensor], layout: Layout, adversarial: bool
-    ) -> tuple[tf.Tensor, Losses]:
-        (given, head), (floats, labels) = state, rows
-        slices = self._parameters.slices(given.weights)
-        return self._inner(slices, given.buffers, given.taken, given.scale, floats, labels, head, layout, adversarial)
-
-    def find(
-        self,
-        slices: list[tf.Tensor],
-        buffers: list[tf.Tensor],
-        taken: tf.Tensor,
-        scale: tf.Tensor,
-        floats: tf.Tensor,
-        labels: tf.Tensor,
-        head: tf.Tensor | None,
-        layout: Layout,
-        adversarial: bool,
-    ) -> tuple[tf.Tensor, Losses]:
-        """All that XLA compiles, as a function of tensors alone."""
-        model = self._model
-        batch = layout.unpack(floats, labels)
-        sizes = sizes_of(batch) if head is None else read_sizes(head)
-        learning = [tensor for tensor, learns in zip(slices, self._learns, strict=True) if learns]
-        kept = list(zip(model.buffers().values(), buffers, strict=True))
-        with tf.GradientTape(watch_accessed_variables=False, persistent=True) as tape:
-            tape.watch(learning)
-            with self._parameters.scope(slices, kept):
-                found = self._objective(model, batch, sizes, Phase(self._guidance(taken), adversarial))
-            terms = [(term.loss * scale, {id(v) for v in term.weights}) for term in found.terms]
-        variables = model.named_weights().values()
-        gradients: dict[int, tf.Tensor] = {}
-        for loss, moved in terms:
-            places = [n for n, v in enumerate(variables) if id(v) in moved and self._learns[n]]
-            gradients.update(zip(places, tape.gradient(loss, [slices[n] for n in places]), strict=True))
-        flat = self._parameters.flatten(
-            gradients[n] if n in gradients else tf.zeros(tensor.shape) for n, tensor in enumerate(slices)
-        )
-        frames = tf.reduce_sum(tf.cast(batch.mel_lengths, tf.float32) * batch.weights)
-        return flat, {**found.losses, "frames": frames}
 
 
 class EvaluateStep:

@@ -7,7 +7,7 @@ import pytest
 
 from myxtts.config.load import build, read_yaml
 from myxtts.errors import UsageError
-from myxtts.training.step import Gradient
+from myxtts.training.gradient import Gradient
 from myxtts.training.trainer import XTTSTrainer
 from tests.helpers import flat
 

@@ -55,7 +55,6 @@ def export_run(name: str, values: dict, folder: Path, features: bool, rows: int)
     target = make_target(config, SYMBOLS, card=True)
     model, featurizer = target.make_model(), target.make_featurizer()
     model.create_variables()
-    buffers = [tf.convert_to_tensor(buffer.value) for buffer in model.buffers().values()]
     step = TrainStep(model, target.objective, config.training, compiled=True)
     audio, vocoder = config.audio, config.training.target == "vocoder"
     if vocoder:
@@ -71,16 +70,17 @@ def export_run(name: str, values: dict, folder: Path, features: bool, rows: int)
     frames = config.vocoder.slice_frames if vocoder else FRAMES + TOKENS
     labels = tf.ones([rows, HEAD + frames], tf.int64)
     taken, scale = tf.zeros([], tf.int64), tf.ones([])
-    slices = step.parameters.slices(step.weights.read_value())
+    given = step.given()
+    given = given._replace(weights=step.parameters.slices(given.weights))
 
     for adversarial in (False, True) if vocoder else (False,):
         called = f"gradient {name}{' with discriminators' if adversarial else ''}"
-        given = (slices, buffers, taken, scale, floats, labels)
-        export(fix_last(step.gradient.find, None, featurizer.layout, adversarial), given, folder / called)
+        find = fix_last(step.gradient.find, None, featurizer.layout, adversarial)
+        export(find, (given, floats, labels), folder / called)
         names.append(called)
     flat = step.weights.read_value()
     state = StepState(OptimizerState(flat, flat, flat, flat, taken), taken, scale, scale, scale)
-    export(lambda *given: step.advance(*given), (state, flat, scale), folder / f"update {name}")
+    export(lambda *values: step.advance(*values), (state, flat, scale), folder / f"update {name}")
     return [*names, f"update {name}"]
 
 

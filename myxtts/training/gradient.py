@@ -34,7 +34,7 @@ class Trainable(Protocol):
 class Given(NamedTuple):
     """What a gradient is found from besides a batch: tensors, so that any device can be given them."""
 
-    weights: tf.Tensor  # float32, flat
+    weights: tf.Tensor | list[tf.Tensor]  # float32, flat, or the slices of it that the model is computed from
     buffers: list[tf.Tensor]
     taken: tf.Tensor  # int64
     scale: tf.Tensor
@@ -101,32 +101,29 @@ class Gradient:
         self, state: tuple[Given, tf.Tensor | None], rows: Sequence[tf.Tensor], layout: Layout, adversarial: bool
     ) -> tuple[tf.Tensor, Losses]:
         (given, head), (floats, labels) = state, rows
-        slices = self._parameters.slices(given.weights)
-        return self._inner(slices, given.buffers, given.taken, given.scale, floats, labels, head, layout, adversarial)
+        given = given._replace(weights=self._parameters.slices(given.weights))
+        return self._inner(given, floats, labels, head, layout, adversarial)
 
     def find(
         self,
-        slices: list[tf.Tensor],
-        buffers: list[tf.Tensor],
-        taken: tf.Tensor,
-        scale: tf.Tensor,
+        given: Given,
         floats: tf.Tensor,
         labels: tf.Tensor,
         head: tf.Tensor | None,
         layout: Layout,
         adversarial: bool,
     ) -> tuple[tf.Tensor, Losses]:
-        """All that XLA compiles, as a function of tensors alone."""
-        model = self._model
+        """All that XLA compiles, as a function of tensors alone; the weights are given as slices."""
+        model, slices = self._model, given.weights
         batch = layout.unpack(floats, labels)
         sizes = sizes_of(batch) if head is None else read_sizes(head)
         learning = [tensor for tensor, learns in zip(slices, self._learns, strict=True) if learns]
-        kept = list(zip(model.buffers().values(), buffers, strict=True))
+        kept = list(zip(model.buffers().values(), given.buffers, strict=True))
         with tf.GradientTape(watch_accessed_variables=False, persistent=True) as tape:
             tape.watch(learning)
             with self._parameters.scope(slices, kept):
-                found = self._objective(model, batch, sizes, Phase(self._guidance(taken), adversarial))
-            terms = [(term.loss * scale, {id(v) for v in term.weights}) for term in found.terms]
+                found = self._objective(model, batch, sizes, Phase(self._guidance(given.taken), adversarial))
+            terms = [(term.loss * given.scale, {id(v) for v in term.weights}) for term in found.terms]
         variables = model.named_weights().values()
         gradients: dict[int, tf.Tensor] = {}
         for loss, moved in terms:

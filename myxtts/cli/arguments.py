@@ -10,7 +10,8 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from myxtts.config.config import LANGUAGES, MODEL_SIZES, PIPELINES, PRECISIONS, XLA, XTTSConfig
+from myxtts.config.config import MODEL_SIZES, PIPELINES, PRECISIONS, XLA, XTTSConfig
+from myxtts.config.languages import LANGUAGES
 from myxtts.config.load import flatten
 from myxtts.config.targets import TARGETS
 

@@ -26,7 +26,7 @@ from myxtts.cli.arguments import (
     add_json,
     between,
 )  # fmt: skip
-from myxtts.config.config import LANGUAGES
+from myxtts.config.languages import LANGUAGES
 
 
 class _Parser(argparse.ArgumentParser):

@@ -8,6 +8,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
+from myxtts.config.languages import LANGUAGES
 from myxtts.config.targets import TARGETS, TargetKind
 from myxtts.errors import UsageError
 
@@ -48,7 +49,6 @@ PRECISIONS = ("float32", "bfloat16", "float16")
 XLA = ("auto", "on", "off")
 PIPELINES = ("sequential", "buffered", "split", "parallel")
 LONGEST_WINDOW = 2048  # samples that a discriminator hears at once
-LANGUAGES = ("en", "fa", "es", "fr", "de", "it", "pt", "pl", "tr", "ru", "nl", "cs", "ar", "zh", "ja", "hu", "ko", "hi")
 
 
 def _require(condition: bool, message: str) -> None:

@@ -15,12 +15,14 @@ from pathlib import Path
 
 import myxtts
 from myxtts.config.config import XTTSConfig
+from myxtts.config.languages import LANGUAGES
 from myxtts.data.build import build_pack
 from myxtts.data.fingerprint import Fingerprint, Fingerprints
 from myxtts.data.manifest import Entry, Rejection, read_manifest
 from myxtts.data.pack import FORMAT, INDEX, Pack, open_pack
 from myxtts.errors import RunError, UsageError
 from myxtts.files import cache_home, lock
+from myxtts.text.languages import get_language
 from myxtts.text.tokenizer import Tokenizer
 
 Progress = Callable[[str, int, int], None]  # what is done, how many of them, of how many
@@ -30,7 +32,7 @@ _SHAPING_CODE = (
     "text", "audio/wav.py", "audio/container.py", "audio/pitch.py", "data/check.py", "data/manifest.py",
     "data/build.py",
 )  # fmt: skip
-_SHAPING_PACKAGES = ("soundfile", "soxr", "espeakng-loader", "num2words", "pypinyin", "janome")
+_SHAPING_PACKAGES = ("soundfile", "soxr", "espeakng-loader", "num2words")
 
 
 def learn_tokenizer(packs: Sequence[Pack], config: XTTSConfig) -> Tokenizer:
@@ -104,7 +106,8 @@ def _content_key(folder: Path, rows: Sequence[Entry | Rejection], prints: list[F
     digest = hashlib.sha256()
     data = config.data
     shaping = (data.front_end, data.trim_silence, data.min_seconds, data.max_seconds, config.model.frames_per_step)
-    versions = [_version(package) for package in _SHAPING_PACKAGES]
+    readers = {package for language in LANGUAGES for package in get_language(language).packages}
+    versions = [_version(package) for package in (*_SHAPING_PACKAGES, *sorted(readers))]
     digest.update(json.dumps([FORMAT, dataclasses.asdict(config.audio), shaping, versions]).encode())
     home = Path(myxtts.__file__).parent
     for part in _SHAPING_CODE:

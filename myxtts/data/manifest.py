@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from myxtts.config.config import LANGUAGES, DataConfig
+from myxtts.config.config import DataConfig
+from myxtts.config.languages import LANGUAGES
 from myxtts.errors import UsageError
 
 EXTENSIONS = (".wav", ".flac", ".ogg", ".mp3")

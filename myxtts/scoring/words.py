@@ -8,6 +8,7 @@ import unicodedata
 from collections.abc import Sequence
 
 from myxtts.errors import UsageError
+from myxtts.text.languages import get_language
 from myxtts.text.normalize import normalize
 
 
@@ -17,13 +18,14 @@ def plain(text: str, language: str) -> str:
         spoken = normalize(text, language)
     except UsageError:  # a recogniser may hear a number that is beyond words
         spoken = text
-    return " ".join("".join(_plain_letter(c, language) for c in spoken.lower()).split())
+    marks = get_language(language).short_vowels_written
+    return " ".join("".join(_plain_letter(c, marks) for c in spoken.lower()).split())
 
 
-def _plain_letter(c: str, language: str) -> str:
-    """A letter or digit as it is; a mark on one as it is, but for short vowels, which few write; else a space."""
+def _plain_letter(c: str, marks: bool) -> str:
+    """A letter or digit as it is; a mark on one as it is, but for short vowels where few write them; else a space."""
     if unicodedata.category(c).startswith("M"):
-        return "" if language in ("ar", "fa") else c
+        return c if marks else ""
     return c if c.isalnum() else " "
 
 

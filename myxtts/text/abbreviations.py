@@ -7,13 +7,13 @@ Out: the same with every known abbreviation spoken out.
 import functools
 import re
 
-from myxtts.text.languages import SPEECH
+from myxtts.text.languages.language import Language
 
 
 @functools.cache
-def _table(language: str) -> tuple[re.Pattern[str] | None, dict[str, str]]:
+def _table(language: Language) -> tuple[re.Pattern[str] | None, dict[str, str]]:
     """What finds the abbreviations of a language, and their words by their letters without blanks."""
-    words = SPEECH[language].abbreviations
+    words = language.abbreviations
     if not words:
         return None, {}
     names = sorted(words, key=len, reverse=True)
@@ -22,40 +22,29 @@ def _table(language: str) -> tuple[re.Pattern[str] | None, dict[str, str]]:
     return pattern, {name.replace(" ", ""): spoken for name, spoken in words.items()}
 
 
-def expand_abbreviations(text: str, language: str) -> str:
+def expand_abbreviations(text: str, language: Language) -> str:
     """Every abbreviation that is one here as words; a dot that also ended the sentence is kept."""
     pattern, known = _table(language)
-    if language == "en":
-        text = re.sub(r"(?<=\d)\s?([ap])\.?m\b\.?", lambda m: f" {m[1]}.m.", text, flags=re.IGNORECASE)
-    if language in ("en", "de", "fr", "es", "it", "pt", "nl"):  # J. R. R. Tolkien
-        text = _initials(text)
+    text = language.before_abbreviations(text, language)
+    if language.before_initials:
+        text = _join_initials(text, language)
 
     def spoken(match: re.Match[str]) -> str:
         name = re.sub(r"\s", "", match[0]).lower()
         before, after = text[: match.start()], text[match.end() :]
-        follows = re.match(r"\s*(\w)", after)
-        if language == "en" and name in _AFTER_A_NAME:
-            if re.search(r"(?:[A-Z]\w*|\d(?:st|nd|rd|th)) $", before):  # Main St., Smith Dr.
-                return _AFTER_A_NAME[name] + ("." if not after.strip() else "")
-            if name == "ft." and not re.match(r"\s[A-Z]", after):
-                return match[0]
-        single = re.fullmatch(r"[^\W\d]\.?", name) is not None or name in _ONLY_BEFORE_NUMBER.get(language, ())
-        if single and not _fits(language, name, before, follows):
+        if language.read_abbreviation and (words := language.read_abbreviation(name, before, after)) is not None:
+            return words
+        single = re.fullmatch(r"[^\W\d]\.?", name) is not None
+        fits = language.abbreviation_fits.get(name, before_name if single else None)
+        if fits and not fits(before, after):
             return match[0]
-        ends = not after.strip('")» ') or (name in ("a.m.", "p.m.", "etc.") and re.match(r"\s[A-Z]", after))
+        ends = not after.strip('")» ') or (name in language.ending_abbreviations and re.match(r"\s[A-Z]", after))
         return known[name] + ("." if name.endswith(".") and ends else "")
 
-    text = pattern.sub(spoken, text) if pattern else text
-    if language == "de":
-        text = re.sub(r"(?<=\w)str\.", "straße", text)
-    if language == "en":  # "No. 7", but not "He said no."; "St. Mary", but "Main St."
-        text = re.sub(r"\bNo\.(?=\s*\d)", "number", text)
-    if language == "ru":
-        text = re.sub(r"(?<!\w)г\.(?=\s[А-ЯЁ])", "городе", text)
-    return text
+    return pattern.sub(spoken, text) if pattern else text
 
 
-def _initials(text: str) -> str:
+def _join_initials(text: str, language: Language) -> str:
     """J. R. R. Tolkien: the dots of initials are no stops."""
     names = r"(?<![^\W\d_])((?:[A-ZÀ-Ž]\.\s?)+)(?=[A-ZÀ-Ž][a-zà-ž])"
 
@@ -63,50 +52,50 @@ def _initials(text: str) -> str:
         before = text[: match.start()].rstrip()
         word = before.rsplit(" ", 1)[-1]
         several = match[1].count(".") > 1
-        if (
-            several
-            or not before
-            or word[:1].isupper()
-            or word.lower() in ("by", "of", "and", "to", "with", "von", "de")
-        ):
+        if several or not before or word[:1].isupper() or word.lower() in language.before_initials:
             return match[1].replace(".", "")
         return match[0]
 
     return re.sub(names, join, text)
 
 
-_AFTER_A_NAME = {"st.": "street", "dr.": "drive", "ft.": "fort"}
+# Conditions for `Language.abbreviation_fits`.
 
 
-_ONLY_BEFORE_NUMBER = {"it": ("n.",), "de": ("s.",), "pl": ("m.",), "ru": ("д.",), "fa": ("ص.", "ج.")}
+def _first_letter(after: str) -> str:
+    """The letter or digit that follows; empty if there is none."""
+    follows = re.match(r"\s*(\w)", after)
+    return follows[1] if follows else ""
 
 
-def _fits(language: str, name: str, before: str, follows: re.Match[str] | None) -> bool:
-    """Whether a very short abbreviation is one here: before a number, behind a number, or before a name."""
-    if name in _ONLY_BEFORE_NUMBER.get(language, ()):
-        return follows is not None and follows[1].isdigit()
-    if name in ("г.", "r.", "в.") or (language, name) in (("hu", "u."), ("hu", "sz.")):
-        return re.search(r"(?:\d{3,4}|[IVX]|\d[ув])\s*$", before) is not None
-    if (language, name) in (("es", "d."), ("pt", "d.")):
-        word = before.split()[-1].lower() if before.split() else ""
-        return word in ("", "a", "o", "de", "do", "con", "com", "el", "y", "e", "para", "por") and follows is not None
-    if (language, name) == ("es", "s."):
-        return follows is not None and follows[1] in "IVX"
-    return follows is not None and (follows[1].isupper() or not follows[1].isascii())
+def before_name(before: str, after: str) -> bool:
+    """Before a capital, or a letter of a script that need not have any; what is asked of single letters."""
+    first = _first_letter(after)
+    return bool(first) and (first.isupper() or not first.isascii())
 
 
-_BEFORE_NUMBER = ("no.", "nos.", "fig.", "vol.", "ch.", "p.", "pp.", "sec.")  # English ones that count things
+def before_number(before: str, after: str) -> bool:
+    """Before a number in digits."""
+    return _first_letter(after).isdigit()
+
+
+def behind_number(before: str, after: str) -> bool:
+    """Behind a year or a century."""
+    return re.search(r"(?:\d{3,4}|[IVX]|\d[ув])\s*$", before) is not None
+
+
+# English ones: U.S. and its like stand in texts of all languages.
 _BEGINNERS = frozenset("the a an he she it they we i you this that these there but and so in on at when if".split())
 
 
-def ends_with_abbreviation(text: str, following: str, language: str) -> bool:
+def ends_with_abbreviation(text: str, following: str, language: Language) -> bool:
     """Whether the last dot belongs to an abbreviation or an initial, and so ends no sentence before what follows."""
     match = re.search(r"(\S+)\.$", text)
     if match is None:
         return False
     word = match[1].lstrip("(\"'").lower() + "."
-    if language == "en" and word in _BEFORE_NUMBER:
+    if word in language.counting_abbreviations:
         return following[:1].isdigit()
-    if re.fullmatch(r"(\w\.){2,}", word) and word not in SPEECH[language].abbreviations:  # the U.S. Army
+    if re.fullmatch(r"(\w\.){2,}", word) and word not in language.abbreviations:  # the U.S. Army
         return following.split(maxsplit=1)[0].lower() not in _BEGINNERS
-    return word in SPEECH[language].abbreviations or re.fullmatch(r"\w\.", word) is not None
+    return word in language.abbreviations or re.fullmatch(r"\w\.", word) is not None

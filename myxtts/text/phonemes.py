@@ -13,20 +13,14 @@ import unicodedata
 import numpy as np
 
 from myxtts.errors import UsageError
+from myxtts.text.languages import get_language
+from myxtts.text.languages.language import Language
 from myxtts.text.letters import ZWNJ, order_for_espeak
-from myxtts.text.readings import read_chinese, read_japanese
 
 PAUSES = {",": ",", ";": ",", ":": ",", "-": ",", "،": ",", "؛": ",", "、": ",", "，": ",", "।": ".", "॥": ".",
           ".": ".", "。": ".", "．": ".", "!": "!", "！": "!", "?": "?", "？": "?", "؟": "?"}  # fmt: skip
-_CLAUSE = re.compile(r"([,;:،؛、，।॥。．！？؟!?]+|\.+(?=\s|$|[\"')\]」』])|\s-\s|--+)")
-_VOICES = {"en": "en-us", "es": "es", "pt": "pt-br"}
-_SCRIPTS = {
-    "fa": ("ARABIC",), "ar": ("ARABIC",), "ru": ("CYRILLIC",), "zh": ("CJK", "IDEOGRAPHIC"), "ko": ("HANGUL",),
-    "ja": ("HIRAGANA", "KATAKANA", "CJK", "IDEOGRAPHIC"), "hi": ("DEVANAGARI",),
-}  # fmt: skip
 _SILENT = frozenset("\"'()[]{}<>*_~^|\\/¿¡·・‧「」『』〈〉《》【】〔〕〜～" + ZWNJ)
 _UNSAID = str.maketrans(dict.fromkeys(_SILENT - {"'", ZWNJ}, " "))  # espeak-ng would say "asterisk"
-_MARKS = re.compile("[\u064b-\u0655\u0670\u0900-\u097f]")
 
 
 class Espeak:
@@ -92,16 +86,27 @@ def espeak() -> Espeak:
     return Espeak()
 
 
+def pauses_of(language: Language) -> dict[str, str]:
+    """Every sign that is read as a pause, and as which one."""
+    return PAUSES | language.pauses
+
+
+@functools.cache
+def _clause_ends(language: Language) -> re.Pattern[str]:
+    alone = re.escape("".join(sign for sign in pauses_of(language) if sign not in ".-"))
+    return re.compile(rf"([{alone}]+|\.+(?=\s|$|[\"')\]」』])|\s-\s|--+)")
+
+
 @functools.cache
 def is_speakable(character: str, language: str) -> bool:
     """Whether a character of normalised text is a letter of the language, a Latin letter, a pause or a silent sign."""
-    if character in PAUSES or character in _SILENT or character.isspace():
+    known = get_language(language)
+    if character in pauses_of(known) or character in _SILENT or character.isspace():
         return True
     name = unicodedata.name(character, "")
     if unicodedata.category(character).startswith("M"):
-        scripts = _SCRIPTS.get(language, ())
-        return name.startswith(scripts) and bool(scripts) and _MARKS.match(character) is not None
-    return character.isalpha() and name.startswith((*_SCRIPTS.get(language, ()), "LATIN", "MODIFIER"))
+        return bool(known.vowel_marks) and re.match(f"[{known.vowel_marks}]", character) is not None
+    return character.isalpha() and name.startswith((*known.scripts, "LATIN", "MODIFIER"))
 
 
 def refuse_unspeakable(text: str, language: str) -> None:
@@ -122,33 +127,40 @@ def phonemize(text: str, language: str) -> list[str]:
         UsageError: the text holds characters that cannot be spoken, or nothing that can.
     """
     refuse_unspeakable(text, language)
+    known = get_language(language)
+    pauses, ends = pauses_of(known), _clause_ends(known)
     units: list[str] = []
-    for part in _CLAUSE.split(text):
-        pause = PAUSES.get(part.strip()[:1]) if _CLAUSE.fullmatch(part) else None
+    for part in ends.split(text):
+        pause = pauses.get(part.strip()[:1]) if ends.fullmatch(part) else None
         if pause:
             if units and units[-1] not in PAUSES.values():
                 units.append(pause)
         elif any(c.isalnum() for c in part):
-            units += _read_clause(part, language)
+            units += known.read(part) if known.read else _read_clause(part, known)
     if not any(unit not in PAUSES.values() for unit in units):
         raise UsageError(f"nothing to speak in {text[:60]!r}; write at least one word")
     return units
 
 
-def _read_clause(clause: str, language: str) -> list[str]:
-    if language == "ja":
-        return read_japanese(clause.translate(_UNSAID))
-    if language == "zh":
-        runs = re.findall(r"[a-zA-Z][a-zA-Z' -]*|[^\W\d_a-zA-Z]+", clause)
-        return [unit for run in runs for unit in (_ask_espeak(run, "en-us") if run[0].isascii() else read_chinese(run))]
-    return _ask_espeak(order_for_espeak(clause.translate(_UNSAID)), _VOICES.get(language, language))
+def without_silent_signs(clause: str) -> str:
+    """Blanks in place of signs that a reader would name."""
+    return clause.translate(_UNSAID)
+
+
+def _read_clause(clause: str, language: Language) -> list[str]:
+    return ask_espeak(order_for_espeak(without_silent_signs(clause)), language.espeak or language.code)
 
 
 _SWITCH = re.compile(r"\([a-z-]+\)")  # espeak-ng's marks for a switch of language
 _LATIN = re.compile("[a-zA-Z\u00c0-\u024f]")
 
 
-def _ask_espeak(clause: str, voice: str) -> list[str]:
+def ask_espeak(clause: str, voice: str) -> list[str]:
+    """Sounds of a clause in one of espeak-ng's voices.
+
+    Raises:
+        UsageError: it would name letters instead of reading them.
+    """
     with Espeak.lock:
         ipa = espeak().spell(clause, voice)
         if _SWITCH.search(ipa) and not _LATIN.search(clause):  # it spoke a letter's name, and in English

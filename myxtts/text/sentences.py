@@ -8,6 +8,7 @@ import re
 
 from myxtts.errors import UsageError
 from myxtts.text.abbreviations import ends_with_abbreviation
+from myxtts.text.languages import get_language
 
 LONGEST_CHARACTERS = 180
 
@@ -18,11 +19,14 @@ def split_sentences(text: str, language: str) -> list[str]:
     Raises:
         UsageError: there is nothing to speak.
     """
+    known = get_language(language)
+    own = re.escape("".join(sign for sign, pause in known.pauses.items() if pause in ".!?"))
+    ends = rf"(?<=[.!?؟।{own}])\s+(?=\S)|(?<=[。！？])\s*(?=[^\s」』”])"
     sentences: list[str] = []
     for paragraph in re.split(r"\n\s*\n", text):
         before = len(sentences)
-        for part in re.split(r"(?<=[.!?؟।])\s+(?=\S)|(?<=[。！？])\s*(?=[^\s」』”])", " ".join(paragraph.split())):
-            if len(sentences) > before and ends_with_abbreviation(sentences[-1], part, language):
+        for part in re.split(ends, " ".join(paragraph.split())):
+            if len(sentences) > before and ends_with_abbreviation(sentences[-1], part, known):
                 sentences[-1] += " " + part  # the dot was an abbreviation's
             elif any(c.isalnum() for c in part):
                 sentences.append(part)

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from myxtts.errors import UsageError
+from myxtts.text.languages import get_language
 from myxtts.text.letters import ZWNJ
 from myxtts.text.normalize import normalize
-from myxtts.text.phonemes import PAUSES, phonemize, refuse_unspeakable
+from myxtts.text.phonemes import PAUSES, pauses_of, phonemize, refuse_unspeakable
 
 PAD, END = "<pad>", "<end>"
 STRESS = "ˈˌ"
@@ -36,9 +37,10 @@ def spell(text: str, language: str, front_end: str) -> list[str]:
         return phonemize(speakable, language)
     refuse_unspeakable(speakable, language)
     speakable = re.sub(r"(?<=\w)-(?=\w)", " ", speakable)  # a hyphen in a word is no pause
-    if language == "tr":
-        speakable = speakable.replace("İ", "i").replace("I", "ı")
-    units = [PAUSES.get(c, c) for c in speakable.lower() if c.isalpha() or c in PAUSES or c in _KEPT or _is_mark(c)]
+    known = get_language(language)
+    pauses = pauses_of(known)
+    lowered = known.lower(speakable)
+    units = [pauses.get(c, c) for c in lowered if c.isalpha() or c in pauses or c in _KEPT or _is_mark(c)]
     if not any(c.isalpha() for c in units):
         raise UsageError(f"nothing to speak in {text[:60]!r}; write at least one word")
     return units

@@ -1,31 +1,16 @@
-"""Sounds of Chinese and Japanese, whose signs espeak-ng does not read well.
+"""Japanese: read by a dictionary's pronunciation of each word, no blanks between words.
 
-In: a run of Chinese characters, or Japanese text in any mixture of its scripts.
-Out: sounds, one string each.
+In: nothing.
+Out: `LANGUAGE`.
 """
 
 import functools
-import re
 import threading
 
 from myxtts.errors import UsageError
-
-_INITIAL = re.compile("^(zh|ch|sh|[bpmfdtnlgkhjqxrzcsyw])?(.+)$")
-
-
-def read_chinese(text: str) -> list[str]:
-    """Pinyin of each character as initial and final with its tone: ["n", "i3", "h", "ao3"]."""
-    from pypinyin import Style, lazy_pinyin
-
-    def refuse(unknown: str) -> str:
-        raise UsageError(f"cannot speak {' '.join(sorted(set(unknown)))} in language 'zh': {text[:60]!r}")
-
-    syllables = lazy_pinyin(
-        text, style=Style.TONE3, errors=refuse, neutral_tone_with_five=True, tone_sandhi=True, v_to_u=True
-    )
-    parts = (match for match in map(_INITIAL.match, syllables) if match)
-    return [part for match in parts for part in match.groups() if part]
-
+from myxtts.text.languages.language import Language, signs, units
+from myxtts.text.languages.shared import fold_ideographic_zero
+from myxtts.text.phonemes import without_silent_signs
 
 _lock = threading.Lock()  # the analyser keeps state
 
@@ -65,8 +50,9 @@ _LETTERS = dict(
 )
 
 
-def read_japanese(text: str) -> list[str]:
+def _read(clause: str) -> list[str]:
     """Sounds of a clause by a dictionary's pronunciation of each word; Latin letters by their names."""
+    text = without_silent_signs(clause)
     with _lock:
         words = [(token.surface, token.phonetic) for token in _analyser().tokenize(text)]
     units: list[str] = []
@@ -134,3 +120,34 @@ def _read_kana(kana: str, text: str) -> list[str]:
         elif c != "ー":
             raise UsageError(f"cannot speak {c} in language 'ja': {text[:60]!r}")
     return units
+
+
+LANGUAGE = Language(
+    code="ja",
+    point="点",
+    minus="マイナス",
+    percent=("パーセント",),
+    signs=signs("プラス", "イコール", "アンド", "アット", "度"),
+    decimal=".",
+    groups=",",
+    order="ymd",
+    date="{year}年{month}月{day}日",
+    time="{hour}時{minute}分",
+    full_hour="{hour}時",
+    fraction="{below}分の{above}",
+    money={"¥": ("円",), "￥": ("円",), "$": ("ドル",), "€": ("ユーロ",), "£": ("ポンド",)},
+    units={
+        **units("キロメートル", "メートル", "センチメートル", "キログラム", "グラム", "リットル", "度"),
+        "℃": ("度",),
+    },
+    scripts=("HIRAGANA", "KATAKANA", "CJK", "IDEOGRAPHIC"),
+    fold=fold_ideographic_zero,
+    word_blanks=False,
+    number_blanks=False,
+    read=_read,
+    packages=("janome",),
+    decimals="digits",
+    to="から",
+    money_as_decimal=True,
+    scales="[百千]?[万億]",
+)  # fmt: skip

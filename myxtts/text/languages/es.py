@@ -18,13 +18,19 @@ LANGUAGE = Language(
     minus="menos",
     percent=("por ciento",),
     signs=signs("más", "igual a", "y", "arroba", "grados"),
+    over="sobre",
+    to=" a ",
+    roman=roman_to_ten,
     months=months(
         "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre"
     ),
     date="{day} de {month} de {year}",
     time="{hour} y {minute}",
-    over="sobre",
+    clock_words=("a las", ""),
     money={"$": ("dólar", "dólares"), "€": ("euro", "euros"), "£": ("libra", "libras"), "¥": ("yen", "yenes")},
+    scales="mil|mill[oó]n(?:es)?",
+    of="de ",
+    of_behind=("millón", "millon", "millones", "millónes"),
     units=units(
         "kilómetro kilómetros", "metro metros", "centímetro centímetros", "kilogramo kilogramos", "gramo gramos",
         "litro litros", "grado_Celsius grados_Celsius",
@@ -36,12 +42,6 @@ LANGUAGE = Language(
         "ee.uu.": "Estados Unidos", "a.c.": "antes de Cristo", "d.c.": "después de Cristo", "aprox.":
         "aproximadamente",
     },
-    to=" a ",
-    roman=roman_to_ten,
-    clock_words=("a las", ""),
-    scales="mil|mill[oó]n(?:es)?",
-    of="de ",
-    of_behind=("millón", "millon", "millones", "millónes"),
     abbreviation_fits={"d.": before_don, "s.": _before_roman},
     ending_abbreviations=("etc.",),
     before_initials=BEFORE_INITIALS,

@@ -29,15 +29,21 @@ LANGUAGE = Language(
     minus="minus",
     percent=("procent", "procent", "procent"),
     signs=signs("plus", "równa się", "i", "małpa", "stopni"),
+    groups=" ",
+    plural=west_slavic,
+    over="przez",
+    to=" do ",
+    roman=roman_ordinal,
     months=months(
         "stycznia lutego marca kwietnia maja czerwca lipca sierpnia września października listopada grudnia"
     ),
-    groups=" ",
-    over="przez",
+    day=_say_day,
+    clock_words=("o|godzinie|od godziny|do godziny", ""),
     money={
         "zł": ("złoty", "złote", "złotych"), "$": ("dolar", "dolary", "dolarów"), "€": ("euro",),
         "£": ("funt", "funty", "funtów"),
     },
+    scales="tys\\.|mln|mld",
     units={
         **units(
             "kilometr kilometry kilometrów", "metr metry metrów", "centymetr centymetry centymetrów",
@@ -53,12 +59,6 @@ LANGUAGE = Language(
         "r.": "roku", "wg": "według", "tzw.":
         "tak zwany", "ok.": "około", "nr": "numer", "św.": "święty", "inż.": "inżynier", "m.": "mieszkania",
     },
-    plural=west_slavic,
-    to=" do ",
-    roman=roman_ordinal,
-    day=_say_day,
-    clock_words=("o|godzinie|od godziny|do godziny", ""),
-    scales="tys\\.|mln|mld",
     abbreviation_fits={"m.": before_number, "r.": behind_number},
     before_dates=read_days_and_months,
     after_dates=read_days,

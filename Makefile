@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 
 # What is imported here is compiled. pip would compile everything, which takes longer than all else of installing.
-COMPILE := from myxtts.devices import import_tensorflow; import_tensorflow(); \
+COMPILE := from myxtts.runtime import import_tensorflow; import_tensorflow(); \
   import myxtts.inference.synthesizer, myxtts.training.trainer, pytest, hypothesis
 
 .PHONY: help install demo test test-slow bench gpu-code samples scores lint lock clean

@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from myxtts.devices import import_tensorflow
+from myxtts.runtime import import_tensorflow
 
 tf = import_tensorflow()
 

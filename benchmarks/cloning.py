@@ -19,7 +19,7 @@ from english import UNHEARD, VOICES
 from myxtts.audio.wav import write_wave
 from myxtts.demo.sentences import make_sentences
 from myxtts.demo.voices import Reader
-from myxtts.devices import import_tensorflow
+from myxtts.runtime import import_tensorflow
 from myxtts.scoring.scores import SpokenClip, score
 
 SPOKEN, REFERENCES, KNOWN_BY = 8, 2, 8  # sentences said in each voice, recordings given, recordings compared with

@@ -89,7 +89,7 @@ FIRST_BATCH = (
     + """
 import sys, time
 from pathlib import Path
-from myxtts.devices import import_tensorflow
+from myxtts.runtime import import_tensorflow
 import_tensorflow()
 from myxtts.config.config import XTTSConfig
 from myxtts.data.cache import learn_tokenizer
@@ -141,7 +141,7 @@ def recorded_seconds(corpus: Path) -> float:
 
 def measure_serving(pack: Pack, corpus: Path, torch_python: str, repeats: int) -> tuple[float, float]:
     """Audio seconds a CPU second of our warm epoch and of the DataLoader's, in alternation."""
-    from myxtts.devices import import_tensorflow
+    from myxtts.runtime import import_tensorflow
 
     import_tensorflow()
     from myxtts.data.dataset import HostDataset

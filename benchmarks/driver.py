@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 from myxtts.config.load import build
-from myxtts.devices import import_tensorflow
+from myxtts.runtime import import_tensorflow
 
 tf = import_tensorflow()
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from myxtts.config.config import MODEL_SIZES, PRECISIONS
 from myxtts.config.load import build
-from myxtts.devices import import_tensorflow
+from myxtts.runtime import import_tensorflow
 
 tf = import_tensorflow()
 

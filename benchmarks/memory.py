@@ -12,10 +12,10 @@ import sys
 
 STEP = """
 import sys, time
-import myxtts.devices as devices
+from myxtts import devices, runtime
 if sys.argv[1] == "given back":
-    devices._keep_freed_memory = lambda: None
-tf = devices.import_tensorflow()
+    runtime.keep_freed_memory = lambda: None
+tf = runtime.import_tensorflow()
 from myxtts.batch import pack_speech, voiceless_batch
 from myxtts.config.load import build
 from myxtts.models.xtts import XTTS

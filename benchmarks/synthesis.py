@@ -36,7 +36,7 @@ def main() -> int:
             colds.append(seconds(*speak))
         cold = statistics.median(colds) / statistics.median(imports)
 
-        from myxtts.devices import import_tensorflow
+        from myxtts.runtime import import_tensorflow
 
         import_tensorflow()
         from myxtts.inference.tensorflow_engine import open_checkpoint

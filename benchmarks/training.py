@@ -21,7 +21,7 @@ STEPS, WARM_UP = 8, 3
 OURS = """
 import json, sys, time
 size, threads, steps, warm_up = sys.argv[1], *map(int, sys.argv[2:])
-from myxtts.devices import import_tensorflow
+from myxtts.runtime import import_tensorflow
 tf = import_tensorflow()
 tf.config.threading.set_intra_op_parallelism_threads(threads)
 tf.config.threading.set_inter_op_parallelism_threads(threads)

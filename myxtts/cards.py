@@ -8,12 +8,13 @@ from dataclasses import dataclass
 
 import pynvml
 
-from myxtts.errors import UsageError
+from myxtts.errors import TooFewDevices, UsageError
 
 VISIBLE, ORDER = "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"
 TOO_NEW = 12  # compute capability from which on TensorFlow 2.21 aborts the process
 RESERVED_MB = 1536  # of a card's memory that CUDA, cuDNN and cuBLAS need besides TensorFlow's own
-INSTEAD = "type --virtual-devices 2 to try it on the CPU, or --data-gpu none --model-gpu none to use one device"
+ONE_DEVICE = "`data.data_gpu=none` `data.model_gpu=none`"
+INSTEAD = f"set `data.virtual_devices=2` to try it on the CPU, or {ONE_DEVICE} to use one device"
 
 
 @dataclass(frozen=True)
@@ -125,23 +126,23 @@ def choose_two(data_gpu: int, model_gpu: int, found: FoundCards, preset: str | N
     """
     where = f" (in {VISIBLE}={preset})" if preset is not None else ""
     if has_slices(preset):
-        raise UsageError(
-            f"❌ Multi-GPU requires at least 2 GPUs{where}: CUDA gives a process one MIG slice only, however many are "
-            "listed; use two whole cards, or --data-gpu none --model-gpu none to use one slice"
+        raise TooFewDevices(
+            f"Multi-GPU requires at least 2 GPUs{where}: CUDA gives a process one MIG slice only, however many are "
+            f"listed; use two whole cards, or {ONE_DEVICE} to use one slice"
         )
     allowed = allowed_cards(found, preset)
     reason = f" ({found.reason})" if found.reason else ""
     if len(allowed) < 2:
-        raise UsageError(f"❌ Multi-GPU requires at least 2 GPUs, found {len(allowed)}{where}{reason}; {INSTEAD}")
-    for flag, wanted in (("--data-gpu", data_gpu), ("--model-gpu", model_gpu)):
+        raise TooFewDevices(f"Multi-GPU requires at least 2 GPUs, found {len(allowed)}{where}{reason}; {INSTEAD}")
+    for key, wanted in (("data.data_gpu", data_gpu), ("data.model_gpu", model_gpu)):
         if wanted not in allowed:
             ids = sorted(allowed)
             raise UsageError(
-                f"{flag} {wanted}: no such GPU{where}; found {', '.join(map(str, ids))}; "
-                f"type --data-gpu {ids[0]} --model-gpu {ids[1]}"
+                f"`{key}={wanted}`: no such GPU{where}; found {', '.join(map(str, ids))}; "
+                f"set `data.data_gpu={ids[0]}` `data.model_gpu={ids[1]}`"
             )
         if found.cards[wanted].too_new:
-            raise UsageError(f"{flag} {wanted}: {_why_too_new(found.cards[wanted])}")
+            raise UsageError(f"`{key}={wanted}`: {_why_too_new(found.cards[wanted])}")
     return f"{allowed[data_gpu]},{allowed[model_gpu]}"
 
 
@@ -183,7 +184,7 @@ def default_limit_mb(number: int, found: FoundCards) -> int:
     memory = found.cards[number].memory_mb if number < len(found) else None
     if memory is None:
         raise UsageError(
-            f"the driver does not tell how much memory GPU {number} has; say it with --data-gpu-memory MB and "
-            "--model-gpu-memory MB"
+            f"the driver does not tell how much memory GPU {number} has; say it in MB with `data.data_gpu_memory` "
+            "and `data.model_gpu_memory`"
         )
     return max(RESERVED_MB, memory - RESERVED_MB)

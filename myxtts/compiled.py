@@ -7,12 +7,12 @@ Out: TF_XLA_FLAGS that name a folder for the code, set before TensorFlow is impo
 import contextlib
 import functools
 import hashlib
+import logging
 import os
 import platform
 import re
 import resource
 import shutil
-import sys
 import tempfile
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -23,6 +23,7 @@ from myxtts.files import cache_home
 
 FLAGS, FOLDER_FLAG = "TF_XLA_FLAGS", "--tf_xla_persistent_cache_directory"
 MOST_BYTES = 2 << 30  # beyond this the code that was made first is removed
+_LOGGER = logging.getLogger(__name__)
 FREE_BYTES = 256 << 20  # TensorFlow ends the step whose code it cannot write, so there must be room for all of it
 
 
@@ -37,7 +38,7 @@ def keep_compiled() -> None:
         make_room(folder.parent, MOST_BYTES)
         _require_room(folder)
     except (OSError, UsageError) as error:
-        print(f"⚠️ compiled code is not kept for the next run: {error}", file=sys.stderr)
+        _LOGGER.warning("compiled code is not kept for the next run: %s", error)
         return
     os.environ[FLAGS] = f"{found} {FOLDER_FLAG}='{folder}' --tf_xla_persistent_cache_device_types=CPU,GPU".strip()
 

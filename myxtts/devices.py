@@ -4,14 +4,10 @@ In: the ids, limits and mode of a `DataConfig`; what NVML and TensorFlow find on
 Out: a `DevicePlan` whose names every other module passes on.
 """
 
-import ctypes
-import functools
-import logging
 import os
 import re
 import resource
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -19,12 +15,13 @@ from types import ModuleType
 from typing import Any
 
 from myxtts.cards import ORDER, VISIBLE, card_number, choose_one, choose_two, default_limit_mb, find_cards
-from myxtts.compiled import keep_compiled
 from myxtts.config.config import DataConfig
-from myxtts.errors import RunError, UsageError
+from myxtts.errors import RunError, TooFewDevices, UsageError
+from myxtts.runtime import import_tensorflow
 
 POLICY = "MYXTTS_DEVICE_POLICY"  # "explicit" makes an accidental copy between devices an error; tests set it
 HOST = "/CPU:0"
+TWO_GPUS = "`data.data_gpu=0` `data.model_gpu=1`"
 BOTH_IDS = "give two different ids, or neither to use one device"
 _DEFAULTS = DataConfig()
 _chosen: dict[str, str | None] = {}  # the list of visible devices that we set, and the one before it
@@ -126,30 +123,32 @@ def check_request(data: DataConfig) -> None:
     """
     pair = data.gpu_pair
     if data.virtual_devices < 0 or data.virtual_devices > 64:
-        raise UsageError(f"--virtual-devices is {data.virtual_devices}; choose 1 to 64, or 0 for none")
+        raise UsageError(f"`data.virtual_devices` is {data.virtual_devices}; choose 1 to 64, or 0 for none")
     if pair is None and data.data_gpu is not None:
-        raise UsageError(f"--data-gpu {data.data_gpu} needs --model-gpu too; {BOTH_IDS}")
+        raise UsageError(f"`data.data_gpu={data.data_gpu}` needs `data.model_gpu` too; {BOTH_IDS}")
     if pair is None and data.model_gpu is not None:
-        raise UsageError(f"--model-gpu {data.model_gpu} needs --data-gpu too; {BOTH_IDS}")
+        raise UsageError(f"`data.model_gpu={data.model_gpu}` needs `data.data_gpu` too; {BOTH_IDS}")
     if pair and pair[0] == pair[1]:
-        raise UsageError(f"--data-gpu and --model-gpu are both {pair[0]}; {BOTH_IDS}")
+        raise UsageError(f"`data.data_gpu` and `data.model_gpu` are both {pair[0]}; {BOTH_IDS}")
     if data.memory_isolation and not pair:
-        raise UsageError("--enable-memory-isolation needs two GPUs; add --data-gpu 0 --model-gpu 1")
+        raise UsageError(f"`data.memory_isolation` needs two GPUs; add {TWO_GPUS}")
     if data.memory_isolation and data.virtual_devices:
         raise UsageError(
-            "--enable-memory-isolation needs GPUs; virtual devices share the computer's memory, leave it out for them"
+            "`data.memory_isolation` needs GPUs; virtual devices share the computer's memory, leave it out for them"
         )
     for name, once_usual in (("data_gpu_memory", 8192), ("model_gpu_memory", 16384)):  # saved configurations hold these
         if getattr(data, name) not in (0, once_usual) and not data.memory_isolation:
-            raise UsageError(f"--{name.replace('_', '-')} needs --enable-memory-isolation")
+            raise UsageError(f"`data.{name}` needs `data.memory_isolation`")
     if data.pipeline in ("split", "parallel") and not pair:
-        raise UsageError(f"--pipeline {data.pipeline} needs two devices; add --data-gpu 0 --model-gpu 1")
+        raise UsageError(f"`data.pipeline={data.pipeline}` needs two devices; add {TWO_GPUS}")
     if data.pipeline == "parallel" and data.batch_size % 2:
-        raise UsageError(f"--pipeline parallel halves every batch; --batch-size {data.batch_size} must be even")
-    if pair and data.virtual_devices and max(pair) >= data.virtual_devices:
         raise UsageError(
-            f"❌ Multi-GPU requires devices {pair[0]} and {pair[1]}, found {data.virtual_devices} virtual devices; "
-            f"type --virtual-devices {max(pair) + 1}"
+            f"`data.pipeline=parallel` halves every batch; `data.batch_size={data.batch_size}` must be even"
+        )
+    if pair and data.virtual_devices and max(pair) >= data.virtual_devices:
+        raise TooFewDevices(
+            f"Multi-GPU requires devices {pair[0]} and {pair[1]}, found {data.virtual_devices} virtual devices; "
+            f"set `data.virtual_devices={max(pair) + 1}`"
         )
 
 
@@ -192,62 +191,6 @@ def _has_listed_devices() -> bool:
 # TensorFlow itself
 
 
-@functools.cache
-def import_tensorflow() -> ModuleType:
-    """TensorFlow without its start-up chatter on standard error; all of it is shown when the import fails."""
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    _set_xla_flags()
-    keep_compiled()
-    _keep_freed_memory()
-    if sys.stderr is not None:
-        sys.stderr.flush()
-    saved = os.dup(2)
-    with tempfile.TemporaryFile() as chatter:
-        os.dup2(chatter.fileno(), 2)
-        try:
-            import tensorflow
-        except Exception:
-            chatter.seek(0)
-            os.write(saved, chatter.read())
-            raise
-        finally:
-            os.dup2(saved, 2)
-            os.close(saved)
-    tensorflow.get_logger().addFilter(_is_news)
-    return tensorflow
-
-
-def _set_xla_flags() -> None:
-    """Has XLA keep what is half precision in half precision, unless the user's own flags say otherwise.
-
-    By itself it leaves out a rounding to bfloat16 that is followed by a widening, and then carries float32 from kernel
-    to kernel: an eighth more bytes in a training step (`make gpu-code`).
-    """
-    flag, found = "--xla_allow_excess_precision", os.environ.get("XLA_FLAGS", "")
-    if flag not in found:
-        os.environ["XLA_FLAGS"] = f"{found} {flag}=false".strip()
-
-
-def _is_news(record: logging.LogRecord) -> bool:
-    """False for TensorFlow's advice on retracing: traces are few, and they are counted."""
-    return "triggered tf.function retracing" not in record.getMessage()
-
-
-def _keep_freed_memory() -> None:
-    """Lets glibc hand freed megabytes to the next tensor instead of back to the system.
-
-    A step frees and allocates the same large buffers again and again; giving them back makes every step pay for
-    fresh pages (benchmarks/memory.py prints how much). A flat vector of a larger model is beyond the highest threshold
-    for memory of its own, so there is none. Other C libraries are left as they are.
-    """
-    trim_threshold, top_pad, mmap_max = -1, -2, -4  # names of mallopt(3)
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
-    if mallopt is not None:
-        mallopt(mmap_max, 0)
-        mallopt(trim_threshold, 2**31 - 1)
-        mallopt(top_pad, 64 << 20)
-
-
 def plan_devices(data: DataConfig = _DEFAULTS, xla: str = "auto") -> DevicePlan:
     """Sets TensorFlow's devices up as asked and names the two roles.
 
@@ -266,8 +209,8 @@ def plan_devices(data: DataConfig = _DEFAULTS, xla: str = "auto") -> DevicePlan:
     else:
         gpus = tf.config.list_physical_devices("GPU")
         if pair and len(gpus) != 2:
-            raise UsageError(
-                f"❌ Multi-GPU requires at least 2 GPUs, found {len(gpus)} that TensorFlow can use; install its CUDA "
+            raise TooFewDevices(
+                f"Multi-GPU requires at least 2 GPUs, found {len(gpus)} that TensorFlow can use; install its CUDA "
                 "packages (pip install 'myxtts[gpu]') and run myxtts validate"
             )
         _set_memory(tf, gpus, data)

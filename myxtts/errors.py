@@ -7,6 +7,10 @@ class UsageError(Exception):
     exit_code = 2
 
 
+class TooFewDevices(UsageError):
+    """This machine has fewer devices than were asked for, or may not use them."""
+
+
 class RunError(Exception):
     """The request was right, but a check or the run itself failed. Exit code 1."""
 

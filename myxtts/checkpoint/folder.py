@@ -184,7 +184,7 @@ def refuse_if_in_use(run: Path) -> None:
 
 
 def _in_use(run: Path) -> UsageError:
-    return UsageError(f"another trainer is at work in {run}; wait for it or choose another --checkpoint-dir")
+    return UsageError(f"another trainer is at work in {run}; wait for it or choose another `training.checkpoint_dir`")
 
 
 def find_checkpoint(path: Path, prefer: tuple[str, ...] = ("best", "latest")) -> Path:
@@ -204,7 +204,7 @@ def find_checkpoint(path: Path, prefer: tuple[str, ...] = ("best", "latest")) ->
         raise UsageError(f"no such checkpoint: {path}; name a run folder, or {' or '.join(SHIPPED)} in the package")
     if others := list_checkpoints(path):
         raise UsageError(f"{path / prefer[-1]} is missing or points nowhere; name a checkpoint: {others[-1]}")
-    raise UsageError(f"{path} holds no checkpoint; name a folder that `myxtts train --checkpoint-dir` wrote")
+    raise UsageError(f"{path} holds no checkpoint; name the folder of a run, or one of its checkpoints")
 
 
 def read_checkpoint(path: Path, to_resume: bool = True) -> Checkpoint:

@@ -32,9 +32,7 @@ def find_vocoder(name: str | None, audio: AudioConfig) -> tuple[Path | None, str
         return None, GRIFFIN_LIM
     if name is not None:
         if not Path(name).exists() and name not in SHIPPED:
-            raise UsageError(
-                f"no such vocoder: {name}; name a folder that `myxtts train --target vocoder` wrote, or {GRIFFIN_LIM}"
-            )
+            raise UsageError(f"no such vocoder: {name}; name the run folder of a vocoder, or {GRIFFIN_LIM}")
         return find_checkpoint(Path(name)), name
     if not VOCODER.is_dir():
         return None, f"{GRIFFIN_LIM} (no vocoder is in this package)"
@@ -53,7 +51,7 @@ def read_vocoder(path: Path | None, audio: AudioConfig, device: str) -> Vocoder 
         return GriffinLim()
     saved = read_checkpoint(path, to_resume=False)
     if saved.config.kind.speaks:
-        raise UsageError(f"{path} is a speech model; --vocoder needs what `myxtts train --target vocoder` made")
+        raise UsageError(f"{path} is a speech model; `vocoder` needs the run folder of a vocoder")
     if lines := lines_of_difference(audio, saved.config.audio, "audio"):
         raise UsageError(f"the vocoder {path} reads other mels: {'; '.join(lines)}")
     with tf.device(device):

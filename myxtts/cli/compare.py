@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.table import Column, Table
 
 from myxtts.cli.display import elapsed_text
+from myxtts.cli.flags import in_flags
 from myxtts.cli.settings import require_writable
 from myxtts.diagnostics.plot import draw_panels
 from myxtts.diagnostics.runs import MORE_LINES, Run, Size, compare_runs, read_run
@@ -99,7 +100,8 @@ def _utilisation_text(by_card: Mapping[str, float]) -> str:
 def say_what_is_noise(console: Console, tells_noise: Mapping[str, bool]) -> None:
     """Names the runs whose log lines are too few to tell a small difference from noise."""
     if few := [name for name, enough in tells_noise.items() if not enough]:
-        line = f"⚠️ too few log lines to tell small differences from noise: {', '.join(few)}; {MORE_LINES}"
+        more = in_flags(MORE_LINES, "train")
+        line = f"⚠️ too few log lines to tell small differences from noise: {', '.join(few)}; {more}"
         console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 

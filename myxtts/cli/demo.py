@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> int:
         spell(text, "en", "phonemes")
     console = Console()
     console.print(f"🎙️ Making a corpus of {options.sentences} sentences, read by {voice}", highlight=False, markup=False)
-    from myxtts.devices import import_tensorflow
+    from myxtts.runtime import import_tensorflow
 
     import_tensorflow()
     from myxtts.demo import demo

@@ -19,13 +19,14 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
-from myxtts.cli.flags import flag_words
+from myxtts.cli.flags import in_flags, typed_flags
 from myxtts.diagnostics.startup import PoorSetting
 from myxtts.training.metrics import (
     EvaluationResult,
     Event,
     Metrics,
     Notice,
+    NoticeKind,
     Primed,
     Resized,
     RunFacts,
@@ -33,6 +34,8 @@ from myxtts.training.metrics import (
     Summary,
     Validation,
 )
+
+NOTICE_MARKS: dict[NoticeKind, str] = {"warning": "⚠️", "saved": "💾", "clear": "👂"}
 
 
 def clock_text(seconds: float) -> str:
@@ -59,7 +62,7 @@ def event_line(event: Event) -> str:
     if isinstance(event, Resized):
         return f"🔧 Buffer now {event.slots} batches (step {event.step}): {event.reason}"
     if isinstance(event, Notice):
-        return f"{event.text} (step {event.step})"
+        return f"{NOTICE_MARKS[event.kind]} {in_flags(event.text, 'train')} (step {event.step})"
     if isinstance(event, Sample):
         return f"🔊 Sample audio of step {event.step}: {event.folder}"
     if isinstance(event, EvaluationResult):
@@ -106,8 +109,7 @@ def poor_setting_lines(found: Sequence[PoorSetting]) -> list[str]:
         return []
     lines = ["💡 Known to be poor for this machine and this data:"]
     for poor in found:
-        words = [word for key, value in poor.instead.items() for word in flag_words("train", key, value)]
-        lines.append(f"   - {poor.what}; type {' '.join(words)}")
+        lines.append(f"   - {poor.what}; type {typed_flags('train', poor.instead)}")
     return [*lines, "   `myxtts profile` measures where the time goes."]
 
 

@@ -17,8 +17,8 @@ from myxtts.cli.settings import make_folder
 from myxtts.cli.synthesize import load_synthesizer, read_scripts, read_texts, require_recordings
 from myxtts.config.config import AudioConfig
 from myxtts.config.load import load
-from myxtts.devices import import_tensorflow
 from myxtts.errors import UsageError
+from myxtts.runtime import import_tensorflow
 from myxtts.scoring.scores import MEASURES, VOICES, require_measures
 
 CLIPS = 32  # that are copied unless told otherwise

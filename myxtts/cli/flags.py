@@ -1,42 +1,60 @@
 """Settings as a person types them.
 
-In: text in which settings stand by their keys in backticks: "lower `training.lr`".
-Out: the same with the command's flags: "lower --lr"; a key that has no flag there stays as it is.
+In: text in which settings are named by their keys in backticks: "lower `training.lr`", "set `data.batch_size=8`".
+Out: the same with the command's flags: "lower --lr", "set --batch-size 8"; a key without a flag there stays as it is.
 """
 
 import argparse
+import functools
 import re
+from collections.abc import Mapping
 
 from myxtts.cli.parser import make_parser
 
-KEY = re.compile(r"`([a-z]+\.[a-z_]+)`")
+KEY = re.compile(r"`([a-z]+\.[a-z_]+)(?:=([^`]*))?`|`(resume|vocoder|checkpoint)`")  # the rest are no settings
+
+
+@functools.cache
+def _actions(command: str) -> tuple[argparse.Action, ...]:
+    """What the command can be told, first what `--help` names first."""
+    found = (action for action in make_parser()._actions if isinstance(action, argparse._SubParsersAction))
+    return tuple(next(found).choices[command]._actions)
 
 
 def flags_of(command: str) -> dict[str, str]:
     """The flag of each setting that the command takes."""
-    commands = next(action for action in make_parser()._actions if isinstance(action, argparse._SubParsersAction))
-    actions = commands.choices[command]._actions
-    return {action.dest: action.option_strings[0] for action in reversed(actions) if action.option_strings}
+    return {action.dest: action.option_strings[0] for action in reversed(_actions(command)) if action.option_strings}
 
 
 def in_flags(text: str, command: str) -> str:
     """Text for a person at the command line."""
-    if not KEY.search(text):
-        return text
-    flags = flags_of(command)
-    return KEY.sub(lambda match: flags.get(match[1], match[1]), text)
+
+    def typed(match: re.Match[str]) -> str:
+        key, value, word = match.groups()
+        if word:
+            return flags.get(word, word)
+        if value is None:
+            return flags.get(key, key)
+        return " ".join(flag_words(command, key, value)) or f"{key}={value}"
+
+    flags = flags_of(command) if KEY.search(text) else {}
+    return KEY.sub(typed, text)
 
 
 def flag_words(command: str, key: str, value: object) -> list[str]:
     """What to type for a setting; empty where the command has no flag for that value."""
-    commands = next(action for action in make_parser()._actions if isinstance(action, argparse._SubParsersAction))
-    for action in commands.choices[command]._actions:
-        if action.dest != key:
+    for action in _actions(command):
+        if action.dest != key or not action.option_strings:
             continue
         if action.nargs == 0:
-            if action.const == value:
+            if str(action.const).lower() == str(value).lower():
                 return [action.option_strings[0]]
             continue
         word = "none" if value is None else str(value)
         return [f"{action.option_strings[0]}={word}"] if word.startswith("-") else [action.option_strings[0], word]
     return []
+
+
+def typed_flags(command: str, settings: Mapping[str, object]) -> str:
+    """What to type for several settings."""
+    return " ".join(word for key, value in settings.items() for word in flag_words(command, key, value))

@@ -6,6 +6,7 @@ Out: an exit code: 0 done, 1 a check or the run failed, 2 wrong usage, 130 inter
 
 import argparse
 import io
+import logging
 import os
 import signal
 import sys
@@ -15,7 +16,7 @@ from pathlib import Path
 
 from myxtts.cli.flags import in_flags
 from myxtts.cli.parser import make_parser
-from myxtts.errors import RunError, UsageError
+from myxtts.errors import RunError, TooFewDevices, UsageError
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -26,12 +27,14 @@ def main(words: Sequence[str] | None = None) -> int:
     if sys.stderr is None:  # closed by whoever started us
         sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115 (for the life of the process)
     options = make_parser().parse_args(words)
+    _show_warnings()
     signal.signal(signal.SIGTERM, _terminate)
     try:
         run: Callable[[argparse.Namespace], int] = import_module(f"myxtts.cli.{options.command}").run
         return run(options)
     except (UsageError, RunError) as error:
-        print(f"myxtts {options.command}: {in_flags(str(error), options.command)}", file=sys.stderr)
+        mark = "❌ " if isinstance(error, TooFewDevices) else ""
+        print(f"myxtts {options.command}: {mark}{in_flags(str(error), options.command)}", file=sys.stderr)
         return error.exit_code
     except UnicodeEncodeError as error:
         print(f"myxtts {options.command}: {error.object!r:.80} is not UTF-8", file=sys.stderr)
@@ -48,6 +51,16 @@ def main(words: Sequence[str] | None = None) -> int:
     except Terminated:
         print(f"myxtts {options.command}: terminated", file=sys.stderr)
         return 128 + signal.SIGTERM
+
+
+def _show_warnings() -> None:
+    """Has what the package warns of printed; several calls in a process print it once."""
+    logger = logging.getLogger("myxtts")
+    logger.handlers.clear()
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("⚠️ %(message)s"))
+    logger.addHandler(handler)
+    logger.propagate = False
 
 
 class Terminated(BaseException):

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from myxtts.cli.display import counting_display
+from myxtts.cli.flags import in_flags
 from myxtts.cli.settings import configure
 from myxtts.config.config import DataConfig, XTTSConfig
 from myxtts.data.cache import cache_root, learn_tokenizer, prepare, require_clips
@@ -67,7 +68,7 @@ def prepare_and_report(folder: Path, config: XTTSConfig, console: Console) -> Pa
         table = Table("reason", "clips", "for example")
         for reason, count in Counter(r["reason"] for r in rejected).most_common():
             example = next(r for r in rejected if r["reason"] == reason)
-            table.add_row(reason, str(count), Text(f"{example['id']}: {example['detail']}"))
+            table.add_row(reason, str(count), Text(f"{example['id']}: {in_flags(example['detail'], 'prepare')}"))
         console.print(table)
         say(f"every rejected clip: {pack.folder / REJECTED}")
     for warning in facts["warnings"]:
@@ -88,7 +89,7 @@ def _show_clip(folder: Path, pack: Pack, config: XTTSConfig, options: argparse.N
     facts = {
         "id": view.id,
         "verdict": view.verdict,
-        "detail": view.detail,
+        "detail": in_flags(view.detail, "prepare"),
         "recording": view.path,
         "rate": source.rate if source else None,
         "channels": source.channels if source else None,
@@ -126,7 +127,8 @@ def _draw(view: ClipView, config: XTTSConfig, target: str | None) -> Path | None
     """The clip's mel as a PNG file, where there is sound to draw."""
     if view.wave is None:
         return None
-    from myxtts.devices import HOST, import_tensorflow, select_gpus
+    from myxtts.devices import HOST, select_gpus
+    from myxtts.runtime import import_tensorflow
 
     select_gpus(DataConfig(virtual_devices=1))  # a picture needs no card
     tf = import_tensorflow()

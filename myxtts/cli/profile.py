@@ -5,13 +5,14 @@ import json
 import shlex
 from collections.abc import Mapping
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
 
 from myxtts.cards import find_cards
 from myxtts.cli.display import counting_display
-from myxtts.cli.flags import flag_words
+from myxtts.cli.flags import flag_words, in_flags, typed_flags
 from myxtts.cli.settings import configure, require_writable
 from myxtts.config.config import XTTSConfig
 from myxtts.config.load import flatten
@@ -50,11 +51,12 @@ def run(options: argparse.Namespace) -> int:
         profile = Profiler(workload, steps, gpus).run(show=show, step_parts=options.step_parts)
         devices = device_keys(workload.devices, find_cards())
     advice, command = advise(profile.measured), command_line(options, config, origin)
-    document = json_document(profile, advice, command)
+    flags = partial(typed_flags, "train")
+    document = json_document(profile, advice, command, flags)
     if options.json:
         print(json.dumps(document))
     else:
-        for line in terminal_lines(profile, advice, command):
+        for line in terminal_lines(profile, advice, command, flags):
             console.print(line, highlight=False, markup=False, soft_wrap=True)
     keep_verdict(profile.measured.ways, advice.best_way, devices, config)
     events = trace_events(profile.overlapped, lane_names(profile))
@@ -86,7 +88,7 @@ def show_run(options: argparse.Namespace, settings: list[str]) -> int:
     if not options.html or any(others):
         raise UsageError("--run goes with --html FILE and nothing else; nothing is measured, a run's log is shown")
     one = read_run(Path(options.run))
-    page = make_run_page(one.name, read_lines(Path(options.run)), run_advice(one))
+    page = make_run_page(one.name, read_lines(Path(options.run)), [in_flags(line, "train") for line in run_advice(one)])
     Path(options.html).write_text(page, encoding="utf-8")
     return 0
 

@@ -44,7 +44,7 @@ def load_synthesizer(options: argparse.Namespace, compiled: bool = False) -> "tu
     from myxtts.checkpoint.folder import find_checkpoint
 
     checkpoint = find_checkpoint(Path(options.checkpoint))
-    from myxtts.devices import import_tensorflow
+    from myxtts.runtime import import_tensorflow
 
     import_tensorflow()
     from myxtts.inference.engine import SynthesisOptions

@@ -7,10 +7,12 @@ from dataclasses import replace
 
 from rich.console import Console
 
+from myxtts.cli.flags import in_flags
 from myxtts.cli.settings import configure
 from myxtts.config.config import DataConfig
 from myxtts.devices import check_request, pair_names
-from myxtts.diagnostics.validate import Check, Section, validate
+from myxtts.diagnostics.checks import Check, Section
+from myxtts.diagnostics.validate import validate
 
 RULE = "=" * 60
 
@@ -35,7 +37,7 @@ def run(options: argparse.Namespace) -> int:
             sections.append(found)
             say(f"{len(sections)}. {found.name}...")
         else:
-            say(f"   {'✅' if found.passed else '❌'} {found.line}")
+            say(f"   {'✅' if found.passed else '❌'} {in_flags(found.line, 'validate')}")
     checks = [check for section in sections for check in section.checks]
     if options.json:
         print(json.dumps(_document(data, sections, checks)))
@@ -73,5 +75,13 @@ def _document(data: DataConfig, sections: list[Section], checks: list[Check]) ->
         "not_run": not_run,
         "virtual_devices": data.virtual_devices,
         "devices": pair_names(data),
-        "sections": [dataclasses.asdict(section) for section in sections],
+        "sections": [
+            {"name": section.name, "checks": [_check_document(check) for check in section.checks]}
+            for section in sections
+        ],
     }
+
+
+def _check_document(check: Check) -> dict[str, object]:
+    words = {"detail": in_flags(check.detail, "validate"), "line": in_flags(check.line, "validate")}
+    return {**dataclasses.asdict(check), **words}

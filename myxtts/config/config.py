@@ -58,12 +58,12 @@ def _require(condition: bool, message: str) -> None:
 
 def _require_positive(section: str, config: Any, *names: str) -> None:
     for name in names:
-        _require(getattr(config, name) > 0, f"{section}.{name} is {getattr(config, name)}; it must be positive")
+        _require(getattr(config, name) > 0, f"`{section}.{name}` is {getattr(config, name)}; it must be positive")
 
 
 def _require_no_negative(section: str, config: Any, *names: str) -> None:
     for name in names:
-        _require(getattr(config, name) >= 0, f"{section}.{name} is {getattr(config, name)}; it cannot be negative")
+        _require(getattr(config, name) >= 0, f"`{section}.{name}` is {getattr(config, name)}; it cannot be negative")
 
 
 @dataclass(frozen=True)
@@ -81,17 +81,17 @@ class AudioConfig:
     def __post_init__(self) -> None:
         _require(
             8000 <= self.sample_rate <= 192_000,
-            f"audio.sample_rate is {self.sample_rate}; it must lie between 8000 and 192000",
+            f"`audio.sample_rate` is {self.sample_rate}; it must lie between 8000 and 192000",
         )
         _require(
             0 < self.hop_samples <= self.n_fft // 2,
-            f"audio.hop_samples is {self.hop_samples}; it must lie between 1 and n_fft / 2 = {self.n_fft // 2}",
+            f"`audio.hop_samples` is {self.hop_samples}; it must lie between 1 and n_fft / 2 = {self.n_fft // 2}",
         )
         _require(
             0 <= self.fmin < self.fmax <= self.sample_rate / 2,
-            f"audio.fmin {self.fmin} and audio.fmax {self.fmax} must rise and stay below {self.sample_rate / 2:g}",
+            f"`audio.fmin` {self.fmin} and `audio.fmax` {self.fmax} must rise and stay below {self.sample_rate / 2:g}",
         )
-        _require(self.n_mels > 0 and self.floor > 0, "audio.n_mels and audio.floor must be positive")
+        _require(self.n_mels > 0 and self.floor > 0, "`audio.n_mels` and `audio.floor` must be positive")
 
     def mel_frames(self, samples: Any) -> Any:
         """Frames of a wave with that many samples; an int, or an array or tensor of them."""
@@ -117,7 +117,7 @@ class ModelConfig:
     reference_frames: int = 256  # mel frames of the longest reference slice in training
 
     def __post_init__(self) -> None:
-        _require(self.size in MODEL_SIZES, f"model.size is {self.size!r}; choose one of {', '.join(MODEL_SIZES)}")
+        _require(self.size in MODEL_SIZES, f"`model.size` is {self.size!r}; choose one of {', '.join(MODEL_SIZES)}")
         _require_positive(
             "model", self, "width", "heads", "text_blocks", "decoder_blocks", "duration_blocks", "speaker_blocks",
             "speaker_tokens", "frames_per_step", "reference_frames", "decoder_attention_every",
@@ -125,15 +125,15 @@ class ModelConfig:
         _require_no_negative("model", self, "refiner_blocks")
         _require(
             self.refiner_width > 0 and self.refiner_width % 2 == 0,
-            f"model.refiner_width is {self.refiner_width}; it must be positive and even",
+            f"`model.refiner_width` is {self.refiner_width}; it must be positive and even",
         )
         _require(
             self.width % (2 * self.heads) == 0,
-            f"model.width {self.width} must be a multiple of twice model.heads ({self.heads})",
+            f"`model.width` {self.width} must be a multiple of twice `model.heads` ({self.heads})",
         )
         _require(
             self.reference_frames % self.frames_per_step == 0,
-            f"model.reference_frames {self.reference_frames} must be a multiple of model.frames_per_step",
+            f"`model.reference_frames` {self.reference_frames} must be a multiple of `model.frames_per_step`",
         )
 
 
@@ -189,34 +189,34 @@ class DataConfig:
 
     def __post_init__(self) -> None:
         _require(
-            self.language in LANGUAGES, f"data.language is {self.language!r}; choose one of {', '.join(LANGUAGES)}"
+            self.language in LANGUAGES, f"`data.language` is {self.language!r}; choose one of {', '.join(LANGUAGES)}"
         )
         _require(
             self.front_end in ("phonemes", "characters"),
-            f"data.front_end is {self.front_end!r}; choose phonemes or characters",
+            f"`data.front_end` is {self.front_end!r}; choose phonemes or characters",
         )
         _require(
-            self.pipeline in ("", *PIPELINES), f"data.pipeline is {self.pipeline!r}; choose {', '.join(PIPELINES)}"
+            self.pipeline in ("", *PIPELINES), f"`data.pipeline` is {self.pipeline!r}; choose {', '.join(PIPELINES)}"
         )
         _require(
             0 <= self.reference_gain_db <= 40,
-            f"data.reference_gain_db is {self.reference_gain_db}; it must lie between 0 and 40",
+            f"`data.reference_gain_db` is {self.reference_gain_db}; it must lie between 0 and 40",
         )
         for name, longest in (("model_start_delay", 3600), ("stall_timeout", 86_400)):
             _require(
                 0 <= getattr(self, name) <= longest,
-                f"data.{name} is {getattr(self, name)}; it must lie between 0 and {longest} seconds",
+                f"`data.{name}` is {getattr(self, name)}; it must lie between 0 and {longest} seconds",
             )
         for name in ("data_gpu", "model_gpu"):
             number = getattr(self, name)
-            _require(number is None or number >= 0, f"data.{name} is {number}; give an id as in nvidia-smi, or none")
+            _require(number is None or number >= 0, f"`data.{name}` is {number}; give an id as in nvidia-smi, or none")
         for name, most in (
             ("prefetch", 1024),
             ("num_workers", 1024),
             ("pipeline_buffer_size", 10_000),
             ("batch_size", 65_536),
         ):
-            _require(getattr(self, name) <= most, f"data.{name} is {getattr(self, name)}; it can be at most {most}")
+            _require(getattr(self, name) <= most, f"`data.{name}` is {getattr(self, name)}; it can be at most {most}")
         _require_positive(
             "data", self, "stall_timeout", "batch_size", "buckets",
             "pipeline_buffer_size", "min_clips",
@@ -226,7 +226,8 @@ class DataConfig:
         )
         _require(
             0 < self.min_seconds < self.max_seconds,
-            f"data.min_seconds {self.min_seconds} must be positive and less than data.max_seconds {self.max_seconds}",
+            f"`data.min_seconds` {self.min_seconds} must be positive and less than `data.max_seconds` "
+            f"{self.max_seconds}",
         )
 
     @property
@@ -276,24 +277,24 @@ class TrainingConfig:
     def __post_init__(self) -> None:
         _require(
             self.mixed_precision in PRECISIONS,
-            f"training.mixed_precision is {self.mixed_precision!r}; choose {', '.join(PRECISIONS)}",
+            f"`training.mixed_precision` is {self.mixed_precision!r}; choose {', '.join(PRECISIONS)}",
         )
-        _require(self.xla in XLA, f"training.xla is {self.xla!r}; choose {', '.join(XLA)}")
-        _require(self.target in TARGETS, f"training.target is {self.target!r}; choose {', '.join(TARGETS)}")
+        _require(self.xla in XLA, f"`training.xla` is {self.xla!r}; choose {', '.join(XLA)}")
+        _require(self.target in TARGETS, f"`training.target` is {self.target!r}; choose {', '.join(TARGETS)}")
         kind = TARGETS[self.target]
         _require(
             kind.mixes_precision or self.mixed_precision == "float32",
-            f"training.mixed_precision is {self.mixed_precision}; a {kind.title} is trained in float32",
+            f"`training.mixed_precision` is {self.mixed_precision}; a {kind.title} is trained in float32",
         )
         for name in ("early_stop", "clear_loss"):
             _require(
                 kind.loss_tells_best or not getattr(self, name),
-                f"training.{name} goes by the held-out loss, which does not tell how good a {kind.title} is; "
+                f"`training.{name}` goes by the held-out loss, which does not tell how good a {kind.title} is; "
                 "it must be 0 here",
             )
         _require(
             math.isfinite(self.max_minutes),
-            f"training.max_minutes is {self.max_minutes}; give a number of minutes, or 0 for no limit",
+            f"`training.max_minutes` is {self.max_minutes}; give a number of minutes, or 0 for no limit",
         )
         _require_no_negative(
             "training", self, "epochs", "max_minutes", "clear_loss", "warmup_steps", "flat_start_sweeps", "guide_steps",
@@ -303,9 +304,9 @@ class TrainingConfig:
             "training", self, "lr", "clip_norm", "max_steps", "flat_start_clips", "grad_accum", "max_bad_steps",
             "log_every", "val_every", "save_every", "keep",
         )  # fmt: skip
-        _require(self.lr < 1, f"training.lr is {self.lr}; it must be less than 1")
-        _require(0 <= self.seed < 2**31, f"training.seed is {self.seed}; it must lie between 0 and 2147483647")
-        _require(0 <= self.ema_decay < 1, f"training.ema_decay is {self.ema_decay}; it must lie in [0, 1)")
+        _require(self.lr < 1, f"`training.lr` is {self.lr}; it must be less than 1")
+        _require(0 <= self.seed < 2**31, f"`training.seed` is {self.seed}; it must lie between 0 and 2147483647")
+        _require(0 <= self.ema_decay < 1, f"`training.ema_decay` is {self.ema_decay}; it must lie in [0, 1)")
 
 
 @dataclass(frozen=True)
@@ -322,11 +323,11 @@ class XTTSConfig:
         needed = math.ceil((LONGEST_WINDOW + self.audio.n_fft) / self.audio.hop_samples) + 1
         _require(
             self.vocoder.slice_frames >= needed,
-            f"vocoder.slice_frames is {self.vocoder.slice_frames}; with this audio it must be {needed} or more",
+            f"`vocoder.slice_frames` is {self.vocoder.slice_frames}; with this audio it must be {needed} or more",
         )
         _require(
             not self.training.clear_loss or bool(self.data.val_data) or self.data.val_clips > 0,
-            "training.clear_loss needs held-out clips; set data.val_data or data.val_clips",
+            "`training.clear_loss` needs held-out clips; set `data.val_data` or `data.val_clips`",
         )
 
     @property

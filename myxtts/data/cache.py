@@ -59,7 +59,7 @@ def prepare(folder: Path, config: XTTSConfig, progress: Progress = lambda what, 
     root = cache_root(config)
     if root.resolve().is_relative_to(folder.resolve()):
         raise UsageError(
-            f"the cache {root} lies in the dataset {folder}, which is never changed; choose another --cache-dir"
+            f"the cache {root} lies in the dataset {folder}, which is never changed; choose another `data.cache_dir`"
         )
     workers = config.data.num_workers or os.cpu_count() or 1
     try:
@@ -79,12 +79,12 @@ def prepare(folder: Path, config: XTTSConfig, progress: Progress = lambda what, 
                     unfinished = root / f".building-{_name(folder)}-{key}"
                     build_pack(unfinished, target, rows, prints, config, workers, progress)
     except (PermissionError, NotADirectoryError, FileExistsError) as error:
-        raise UsageError(f"cannot write the cache {root}: {error.strerror}; choose another with --cache-dir") from None
+        raise UsageError(f"cannot write the cache {root}: {error.strerror}; choose another `data.cache_dir`") from None
     except OSError as error:
         free = shutil.disk_usage(root).free / 2**20
         raise RunError(
             f"cannot write the cache {root}: {error.strerror or error} ({free:.0f} MB free); nothing half-written was "
-            "left; make room or choose another with --cache-dir"
+            "left; make room or choose another `data.cache_dir`"
         ) from None
     return open_pack(target)
 
@@ -93,7 +93,8 @@ def require_clips(pack: Pack, config: XTTSConfig) -> None:
     """Refuses to go on with fewer than `min_clips` clips."""
     if len(pack) < config.data.min_clips:
         raise RunError(
-            f"{len(pack)} of {pack.listed} clips can be used, at least {config.data.min_clips} are needed (--min-clips)"
+            f"{len(pack)} of {pack.listed} clips can be used, at least {config.data.min_clips} are needed "
+            "(`data.min_clips`)"
         )
 
 

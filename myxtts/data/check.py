@@ -139,7 +139,7 @@ def spell_entry(entry: Entry, config: XTTSConfig) -> list[str]:
     """The units of a line's phonemes or text; raises `Reject` where it cannot be spoken."""
     use_column = entry.phonemes and config.data.front_end == "phonemes"
     if not use_column and not entry.text:
-        raise Reject("no_text", "there is a phonemes column only, and --front-end characters reads the text")
+        raise Reject("no_text", "there is a phonemes column only, and `data.front_end=characters` reads the text")
     try:
         if use_column:
             return spell_phonemes(entry.phonemes)

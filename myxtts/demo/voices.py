@@ -33,7 +33,7 @@ def choose_voice(wanted: str) -> str:
         return "hibari" if installed["hibari"] else "espeak"
     if not installed[wanted]:
         install = "pip install hibari-tts" if wanted == "hibari" else "apt-get install flite"
-        raise UsageError(f"the voice {wanted} is not installed; run {install!r} or choose --voice espeak")
+        raise UsageError(f"the voice {wanted} is not installed; run {install!r} or choose the voice espeak")
     return wanted
 
 

@@ -1,4 +1,4 @@
-"""From measured stage times to what limits a run, and what to type.
+"""From measured stage times to what limits a run, and what to set.
 
 In: `Measured`.
 Out: the bottleneck, the findings with their evidence, and recommendations with the effect that the stage model expects.
@@ -20,14 +20,6 @@ RUNS = 0.35  # correlation of a batch's time with the one before, above which sl
 MOST_SLOTS, MOST_AHEAD = 16, 400
 WAYS = ("sequential", "buffered", "split", "parallel")
 
-FLAGS = {
-    "data.num_workers": "--num-workers",
-    "data.pipeline_buffer_size": "--buffer-size",
-    "data.prefetch": "--prefetch",
-    "data.pipeline": "--pipeline",
-    "data.data_gpu": "--data-gpu",
-    "data.model_gpu": "--model-gpu",
-}
 BEST, IN_USE = "best", "in use; none is better beyond noise"
 SECOND_GPU = {"data.data_gpu": 0, "data.model_gpu": 1}
 NAMES = {
@@ -41,6 +33,9 @@ NAMES = {
     "oscillation": "work that comes in bursts",
     "balanced": "nothing: the stages keep each other busy",
 }
+
+
+Settings = Mapping[str, int | str | bool]  # by configuration key
 
 
 @dataclass(frozen=True)
@@ -77,16 +72,12 @@ class Finding:
 
 @dataclass(frozen=True)
 class Recommendation:
-    """What to type, why, and what a step would then take."""
+    """What to set, why, and what a step would then take."""
 
-    settings: Mapping[str, int | str]  # by configuration key
+    settings: Settings
     why: str
     now_seconds: float
     expected_seconds: float
-
-    @property
-    def flags(self) -> str:
-        return " ".join(f"{FLAGS[key]} {value}" for key, value in self.settings.items())
 
     @property
     def gain(self) -> float:

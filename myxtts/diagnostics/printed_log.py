@@ -39,7 +39,7 @@ WHOLE = ("step", "skipped", "steps", "shapes", "traces")
 SHARES = ("data_wait", "buffer_fill", "padding", "variation")  # printed in percent
 CLOCKS = ("seconds", "seconds_left")
 NEEDED = "needed is all that `train_main.py … > a.log 2>&1` printed"
-INSTEAD = "name the run's folder (its --checkpoint-dir) instead"
+INSTEAD = "name the run's folder (its `training.checkpoint_dir`) instead"
 
 
 def decode(content: bytes) -> str:

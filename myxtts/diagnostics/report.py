@@ -4,7 +4,7 @@ In: a `Profile` and its `Advice`.
 Out: text; plain values that JSON can hold.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from myxtts.diagnostics.advice import (
     WAYS,
     Advice,
     Recommendation,
+    Settings,
 )
 from myxtts.diagnostics.gpu_monitor import MEASURES, CardReadings
 from myxtts.diagnostics.profile import Pass, Profile
@@ -36,8 +37,8 @@ TITLES = {
 NOT_AVAILABLE = "not available"
 
 
-def terminal_lines(profile: Profile, advice: Advice, command: str) -> Iterator[str]:
-    """The report of the specification; `command` is what the recommended flags are added to."""
+def terminal_lines(profile: Profile, advice: Advice, command: str, typed: Callable[[Settings], str]) -> Iterator[str]:
+    """The report of the specification; `command` is what recommended settings are added to, as they are `typed`."""
     yield from timing_lines(profile)
     yield ""
     yield from device_lines(profile)
@@ -54,7 +55,7 @@ def terminal_lines(profile: Profile, advice: Advice, command: str) -> Iterator[s
         yield "  ✅ nothing to change: no setting would save more than 3 % of a step"
     for number, one in enumerate(advice.recommendations, 1):
         yield f"  {number}. {one.why}: {expectation(one)}"
-        yield f"     {command} {one.flags}"
+        yield f"     {command} {typed(one.settings)}"
 
 
 def expectation(one: Recommendation) -> str:
@@ -154,8 +155,8 @@ def way_lines(profile: Profile, advice: Advice) -> Iterator[str]:
 # For programs
 
 
-def json_document(profile: Profile, advice: Advice, command: str) -> dict[str, Any]:
-    """Everything that the report says, as plain values; what could not be measured is null with a reason."""
+def json_document(profile: Profile, advice: Advice, command: str, typed: Callable[[Settings], str]) -> dict[str, Any]:
+    """Everything that the report describes, as plain values; what could not be measured is null with a reason."""
     measured = profile.measured
     stages = {
         stage: {
@@ -194,9 +195,9 @@ def json_document(profile: Profile, advice: Advice, command: str) -> dict[str, A
         "findings": [vars(finding) for finding in advice.findings],
         "recommendations": [
             {
-                "flags": one.flags,
+                "flags": typed(one.settings),
                 "settings": dict(one.settings),
-                "command": f"{command} {one.flags}",
+                "command": f"{command} {typed(one.settings)}",
                 "why": one.why,
                 "now_ms": 1e3 * one.now_seconds,
                 "expected_ms": 1e3 * one.expected_seconds,

@@ -19,7 +19,7 @@ from myxtts.errors import UsageError
 
 WARM_LINES = 2  # log lines at the beginning that hold tracing; of a short run a third of its lines
 FEWEST_LINES = 5  # after these; fewer say nothing about noise
-MORE_LINES = "log more often, as with --log-every 10, or train longer"
+MORE_LINES = "log more often, as with `training.log_every=10`, or train longer"
 DRAWS, SURE = 2000, 95  # of the bootstrap; percent
 SAME = 0.01  # a difference below this is none
 WAITED, VARIED, PADDED = 0.1, 0.3, 0.25  # shares above which a run is advised
@@ -203,7 +203,9 @@ def read_run(path: Path) -> Run:
     about: dict[str, Any] = next((line for line in reversed(lines) if line["kind"] == "run"), {})
     trained = [line for line in lines if line["kind"] == "train"]
     if not trained:
-        raise UsageError(f"{path}: found 0 log lines, needed is one; let it train for as many steps as --log-every")
+        raise UsageError(
+            f"{path}: found 0 log lines, needed is one; let it train for as many steps as `training.log_every`"
+        )
     steady = trained[min(WARM_LINES, (len(trained) + 1) // 3) :]
     file = path.resolve()
     name = file.parent.name if file.name == "metrics.jsonl" else file.name
@@ -229,9 +231,10 @@ def run_advice(run: Run) -> list[str]:
     if (waited := 1 - run.busy) > WAITED:
         found.append(f"Training waited for data {waited:.0%} of the time: `myxtts profile` says for which stage.")
     if run.variation is not None and run.variation > VARIED:
-        found.append(f"Step times vary by {run.variation:.0%}: close other programs, or try a larger --buffer-size.")
+        more = "close other programs, or try a larger `data.pipeline_buffer_size`"
+        found.append(f"Step times vary by {run.variation:.0%}: {more}.")
     if (padding := float(run.values("padding").mean())) > PADDED:
-        found.append(f"{padding:.0%} of the frames are padding: more clips, or a smaller --batch-size, give less.")
+        found.append(f"{padding:.0%} of the frames are padding: more clips, or a smaller `data.batch_size`, give less.")
     return found
 
 

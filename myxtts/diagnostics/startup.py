@@ -7,7 +7,7 @@ Out: a `PoorSetting` for each of them, with the values to choose instead; none w
 import math
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +19,7 @@ from myxtts.data.cache import cache_root
 from myxtts.data.pack import INDEX, Pack
 from myxtts.data.report import LITTLE_SPEECH_HOURS
 from myxtts.devices import DevicePlan
-from myxtts.diagnostics.advice import WAY_WORTH
+from myxtts.diagnostics.advice import WAY_WORTH, Settings
 from myxtts.diagnostics.step_cost import COSTS, SLICE_FEATURES_MB, SPEECH_FEATURES_MB, StepCost
 from myxtts.diagnostics.verdict import Verdict, device_keys, read_verdict
 
@@ -42,8 +42,6 @@ MOST_WORKERS = 16  # as in `profile`
 LEAST_LIMIT = 0.5
 SMALLEST, PACKAGE_VOICE = "tiny", "english"  # the voice in the package is of the smallest size
 WITHOUT_SECOND_CARD = {"buffered": "on one card", "sequential": "without overlap"}
-
-Settings = Mapping[str, int | str | bool]  # by configuration key
 
 
 @dataclass(frozen=True)

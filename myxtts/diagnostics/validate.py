@@ -9,9 +9,9 @@ import itertools
 import os
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -33,32 +33,16 @@ from myxtts.devices import (
     require_on,
     select_gpus,
 )
+from myxtts.diagnostics.checks import Check, Checks, Section, Step
 from myxtts.errors import RunError, UsageError
 
 BATCHES = 3
 SYMBOLS = 40  # that the model of the third section reads
-LONGEST_REASON = 300  # characters of an error that a line repeats
 START_ANEW = "start it in a new process, before anything else uses TensorFlow"
-ONE_DEVICE = "leave --data-gpu and --model-gpu out to train on one, or add --virtual-devices 2 to try two on the CPU"
-
-
-@dataclass(frozen=True)
-class Check:
-    """One line of the report."""
-
-    name: str  # what is true when it has passed
-    passed: bool
-    detail: str = ""  # what was found, or what to do
-    needs: tuple[str, ...] = ()  # the failed checks because of which it was not run
-    line: str = ""  # as it is printed, without the mark
-
-
-@dataclass
-class Section:
-    """A title and the checks under it, as far as they have been made."""
-
-    name: str
-    checks: list[Check] = field(default_factory=list)
+ONE_DEVICE = (
+    "leave `data.data_gpu` and `data.model_gpu` out to train on one, or add `data.virtual_devices=2` to try two on the "
+    "CPU"
+)
 
 
 def validate(data: DataConfig) -> Iterator[Section | Check]:
@@ -71,23 +55,11 @@ def validate(data: DataConfig) -> Iterator[Section | Check]:
         yield from _Validation(data, stack).sections()
 
 
-@dataclass(frozen=True)
-class _Step:
-    """A check that is still to be made."""
-
-    key: str
-    name: str
-    work: Callable[[], str]  # returns what was found
-    needs: tuple[str, ...] = ()  # keys of earlier steps
-    advice: str = ""  # what to do when it fails in a way that does not tell by itself
-    shows_detail: bool = False
-
-
 class _Validation:
     def __init__(self, data: DataConfig, stack: ExitStack):
         names = pair_names(data)
         if data.gpu_pair is None or names is None:
-            raise UsageError("two devices are validated; give --data-gpu and --model-gpu")
+            raise UsageError("two devices are validated; give `data.data_gpu` and `data.model_gpu`")
         self._data, self._stack = data, stack
         self._virtual = bool(data.virtual_devices)
         if self._virtual:
@@ -95,7 +67,7 @@ class _Validation:
         else:
             self._data_name, self._model_name = (name.strip("/") for name in names)
             self._labels = (f"GPU {data.gpu_pair[0]}", f"GPU {data.gpu_pair[1]}")
-        self._failed: dict[str, tuple[str, ...]] = {}  # by key: the checks that failed by themselves and caused it
+        self._checks = Checks()
         self._found: dict[str, Any] = {}
 
     def sections(self) -> Iterator[Section | Check]:
@@ -111,7 +83,7 @@ class _Validation:
             section = Section(title)
             yield section
             for step in steps:
-                section.checks.append(self._run(step))
+                section.checks.append(self._checks.run(step))
                 yield section.checks[-1]
 
     def _select(self) -> None:
@@ -125,29 +97,9 @@ class _Validation:
             self._found["refusal"] = error
             os.environ[VISIBLE] = ",".join(usable_cards(find_cards(), os.environ.get(VISIBLE)).values())
 
-    def _run(self, step: _Step) -> Check:
-        causes = tuple(dict.fromkeys(cause for key in step.needs for cause in self._failed.get(key, ())))
-        if causes:
-            self._failed[step.key] = causes
-            detail = f"not run, it needs {' and '.join(repr(cause) for cause in causes)}"
-            return Check(step.name, False, detail, causes, f"{step.name} – {detail}")
-        try:
-            detail = step.work()
-        except UsageError as error:  # it says what to type
-            detail = str(error).removeprefix("❌ ")
-        except RunError as error:
-            detail = f"{error}; {step.advice}"
-        except Exception as error:  # a check that breaks has failed; the report says how
-            reason = f"{type(error).__name__}: {' '.join(str(error).split())}"[:LONGEST_REASON]
-            detail = f"{reason}; {step.advice}"
-        else:
-            return Check(step.name, True, detail, (), f"{step.name} ({detail})" if step.shows_detail else step.name)
-        self._failed[step.key] = (step.name,)
-        return Check(step.name, False, detail, (), f"{step.name} – {detail}")
-
     # The steps of each section
 
-    def _prerequisites(self) -> list[_Step]:
+    def _prerequisites(self) -> list[Step]:
         def driver() -> str:
             if self._virtual:
                 return f"{self._data.virtual_devices} virtual devices, parts of the CPU, stand in for GPUs"
@@ -174,15 +126,15 @@ class _Validation:
         see = f"{self._data.virtual_devices} virtual devices" if self._virtual else "2 GPUs"
         packages = "install TensorFlow's CUDA packages: pip install 'myxtts[gpu]'"
         return [
-            _Step(
+            Step(
                 "driver",
                 f"NVIDIA driver {'not needed' if self._virtual else 'installed'}",
                 driver,
-                advice="install NVIDIA's driver until nvidia-smi lists your cards, or add --virtual-devices 2",
+                advice="install NVIDIA's driver until nvidia-smi lists your cards, or add `data.virtual_devices=2`",
                 shows_detail=True,
             ),
-            _Step("tensorflow", "TensorFlow installed", version, advice=packages, shows_detail=True),
-            _Step(
+            Step("tensorflow", "TensorFlow installed", version, advice=packages, shows_detail=True),
+            Step(
                 "seen",
                 f"TensorFlow can see {see}",
                 visible,
@@ -191,7 +143,7 @@ class _Validation:
             ),
         ]
 
-    def _placement(self) -> list[_Step]:
+    def _placement(self) -> list[Step]:
         pair = f"data_gpu={self._data.data_gpu}, model_gpu={self._data.model_gpu}"
 
         def ids() -> str:
@@ -214,13 +166,13 @@ class _Validation:
             return found
 
         return [
-            _Step("ids", f"GPU indices valid: {pair}", ids, ("driver",), START_ANEW),
-            _Step("plan", f"Set visible devices: {' and '.join(self._labels)}", visible, ("seen", "ids"), START_ANEW),
+            Step("ids", f"GPU indices valid: {pair}", ids, ("driver",), START_ANEW),
+            Step("plan", f"Set visible devices: {' and '.join(self._labels)}", visible, ("seen", "ids"), START_ANEW),
             *(self._memory(number, label) for number, label in enumerate(self._labels)),
-            _Step("policy", "Device policy set to 'silent'", policy, ("tensorflow",), START_ANEW),
+            Step("policy", "Device policy set to 'silent'", policy, ("tensorflow",), START_ANEW),
         ]
 
-    def _memory(self, number: int, label: str) -> _Step:
+    def _memory(self, number: int, label: str) -> Step:
         """Reads back what was set for one of the two devices."""
 
         def limit() -> str:
@@ -239,12 +191,12 @@ class _Validation:
         key, needs = f"memory {number}", ("plan",)
         if self._virtual:
             name, reason = f"Memory growth not needed for {label}", "virtual devices share the computer's memory"
-            return _Step(key, name, lambda: reason, needs, shows_detail=True)
+            return Step(key, name, lambda: reason, needs, shows_detail=True)
         if self._data.memory_isolation:
-            return _Step(key, f"Memory limit configured for {label}", limit, needs, START_ANEW, shows_detail=True)
-        return _Step(key, f"Memory growth configured for {label}", growth, needs, START_ANEW)
+            return Step(key, f"Memory limit configured for {label}", limit, needs, START_ANEW, shows_detail=True)
+        return Step(key, f"Memory growth configured for {label}", growth, needs, START_ANEW)
 
-    def _model(self) -> list[_Step]:
+    def _model(self) -> list[Step]:
         def create() -> str:
             self._found["step"] = step = self._make_step()
             return f"{len(step.variables())} variables on {self._plan.model_device}"
@@ -265,11 +217,11 @@ class _Validation:
 
         name = f"Model created successfully on {self._model_name}"
         return [
-            _Step("model", name, create, ("plan",), self._free_memory),
-            _Step("forward", "Forward pass successful", forward, ("model",), self._free_memory),
+            Step("model", name, create, ("plan",), self._free_memory),
+            Step("forward", "Forward pass successful", forward, ("model",), self._free_memory),
         ]
 
-    def _transfer(self) -> list[_Step]:
+    def _transfer(self) -> list[Step]:
         content = np.random.default_rng(0).standard_normal((16, 256, 80)).astype(np.float32)
 
         def create() -> str:
@@ -293,12 +245,12 @@ class _Validation:
         connection = "nvidia-smi topo -m shows how the cards are connected; try two others, or a newer driver"
         advice = self._free_memory if self._virtual else connection
         return [
-            _Step("data", f"Created data on {self._data_name}", create, ("plan",), self._free_memory),
-            _Step("moved", f"Transferred data to {self._model_name}", transfer, ("data",), advice),
-            _Step("equal", "Data integrity verified after transfer", compare, ("moved",), advice),
+            Step("data", f"Created data on {self._data_name}", create, ("plan",), self._free_memory),
+            Step("moved", f"Transferred data to {self._model_name}", transfer, ("data",), advice),
+            Step("equal", "Data integrity verified after transfer", compare, ("moved",), advice),
         ]
 
-    def _simulation(self) -> list[_Step]:
+    def _simulation(self) -> list[Step]:
         losses: list[float] = []
 
         def dataset() -> str:
@@ -343,16 +295,16 @@ class _Validation:
         room = f"see that {tempfile.gettempdir()} has room, or set TMPDIR to a folder that has"
         wrong = self._free_memory if self._virtual else "nvidia-smi -q shows the cards' own errors; try two others"
         return [
-            _Step("dataset", f"Created dataset on {self._data_name}", dataset, ("plan",), room),
-            _Step("trained", f"Created model on {self._model_name}", model, ("plan",), self._free_memory),
-            _Step(
+            Step("dataset", f"Created dataset on {self._data_name}", dataset, ("plan",), room),
+            Step("trained", f"Created model on {self._model_name}", model, ("plan",), self._free_memory),
+            Step(
                 "batches",
                 f"Processed {BATCHES} batches successfully",
                 process,
                 ("dataset", "trained"),
                 self._free_memory,
             ),
-            _Step("simulation", "Pipeline simulation successful", conclude, ("batches",), wrong),
+            Step("simulation", "Pipeline simulation successful", conclude, ("batches",), wrong),
         ]
 
     def _make_step(self) -> Any:

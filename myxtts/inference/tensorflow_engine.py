@@ -132,7 +132,7 @@ def open_checkpoint(checkpoint: Path, vocoder: str | None = None, eager_calls: i
     """
     saved = read_checkpoint(find_checkpoint(checkpoint), to_resume=False)
     if not saved.config.kind.speaks:
-        raise UsageError(f"{checkpoint} is a vocoder; name it with --vocoder and a speech model with --checkpoint")
+        raise UsageError(f"{checkpoint} is a vocoder; name it as `vocoder`, and a speech model as `checkpoint`")
     config, device = saved.config, plan_devices().model_device
     with tf.device(device):
         model = XTTS(config.model, len(saved.tokenizer.symbols), config.audio.n_mels)

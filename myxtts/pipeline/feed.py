@@ -176,7 +176,7 @@ class Feed:
             hint = "does the disk answer?" if stage.endswith(Stage.LOAD) else "is the device busy, or still compiling?"
             raise RunError(
                 f"{stage} has given nothing for {self._options.stall_seconds:g} s (batch {number}, clips "
-                f"{some(self._names(number))}); {hint} Wait longer with --stall-timeout"
+                f"{some(self._names(number))}); {hint} Wait longer with `data.stall_timeout`"
             ) from None
 
     def _produce(self) -> None:
@@ -230,7 +230,7 @@ class Feed:
                     raise
                 self._parts = next(parts for parts in range(self._parts + 1, rows + 1) if rows % parts == 0)
                 self._options.save_memory(
-                    f"⚠️ out of memory: {device} prepares batches in {self._parts} parts from now on"
+                    f"out of memory: {device} prepares batches in {self._parts} parts from now on"
                 )
 
     def _featurize_parts(self, raw: RawBatch, device: str, rows: int) -> tf.Tensor:
@@ -258,9 +258,7 @@ class Feed:
                     raise
                 self._most = self._buffer.slots - 1
                 self._buffer.resize(self._most)
-                self._options.save_memory(
-                    f"⚠️ out of memory: at most {self._most} batches wait for training from now on"
-                )
+                self._options.save_memory(f"out of memory: at most {self._most} batches wait for training from now on")
                 self._buffer.wait_for_room()
 
     def _send(self, floats: tf.Tensor, labels: tf.Tensor, prepared_on: str) -> StepInput:

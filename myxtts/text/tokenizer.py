@@ -106,7 +106,7 @@ class Tokenizer:
         """
         if other.front_end != self.front_end:
             raise UsageError(
-                f"the checkpoint reads {self.front_end}, not {other.front_end}; add --front-end {self.front_end}"
+                f"the checkpoint reads {self.front_end}, not {other.front_end}; set `data.front_end={self.front_end}`"
             )
         languages = (*self.languages, *(name for name in other.languages if name not in self.languages))
         return Tokenizer((*self.symbols, *(s for s in other.symbols if s not in self._ids)), self.front_end, languages)

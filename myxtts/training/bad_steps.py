@@ -47,5 +47,6 @@ class BadSteps:
         (folder / DUMP).write_text(json.dumps(batches, ensure_ascii=False, indent=1), encoding="utf-8")
         return RunError(
             f"{len(self.row)} steps in a row were not finite (batches {self.row[0]} to {self.row[-1]}); the weights "
-            f"before them are saved. Their clips are in {folder / DUMP}: listen to them, or resume with a lower --lr"
+            f"before them are saved. Their clips are in {folder / DUMP}: listen to them, or resume "
+            "with a lower `training.lr`"
         )

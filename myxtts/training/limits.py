@@ -60,9 +60,7 @@ class Limits:
             return ""
         self._state.clear_at = self._state.step
         more = round(SETTLES * self._state.step)
-        return (
-            f"👂 Clear: held-out mel loss {mel_loss:.3f} ({self._config.clear_loss:g} wanted); {more} steps to settle"
-        )
+        return f"clear: held-out mel loss {mel_loss:.3f} ({self._config.clear_loss:g} wanted); {more} steps to settle"
 
     @property
     def patience_is_over(self) -> bool:
@@ -71,12 +69,13 @@ class Limits:
     def why_complete(self) -> str:
         """What to change so that the run goes on; empty when it is not complete."""
         if self._state.clear_at is not None and self.elapsed(self._state.seconds) >= 1.0:
-            return "its held-out loss was clear and its learning rate has fallen; go on from it with --init-from"
+            done = "its held-out loss was clear and its learning rate has fallen"
+            return f"{done}; begin another from it with `training.init_from`"
         if self.progress(self._state.seconds) >= 1.0:
-            return "raise its limit (--max-steps, --epochs, --max-minutes)"
+            return "raise its limit (`training.max_steps`, `training.epochs`, `training.max_minutes`)"
         if self.patience_is_over:
             number = self._state.validations_since_best
-            return f"{number} validations were no better; raise --early-stop, or 0 for no limit"
+            return f"{number} validations were no better; raise `training.early_stop`, or set 0 for no limit"
         return ""
 
 

@@ -151,7 +151,7 @@ class Logbook:
     def _tell_lost(self, name: str, reason: str, step: int) -> None:
         if name not in self._lost:
             self._lost.add(name)
-            self._show(Notice(step, f"⚠️ {name} cannot be written: {reason}; what comes now is lost until it can"))
+            self._show(Notice(step, f"{name} cannot be written: {reason}; what comes now is lost until it can"))
 
 
 def _drop_torn_line(path: Path) -> None:

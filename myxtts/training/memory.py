@@ -23,17 +23,17 @@ def make_room(batch: StepInput, config: XTTSConfig, parts: int, too_large: str) 
     rows = held.rows // parts
     shape = f"{batch.mel_shape[1]} frames"
     shape = f"{held.tokens} tokens x {shape}" if held.tokens else shape
-    found = f"out of memory with --batch-size {config.step_clips // parts} at the bucket of {shape}"
+    found = f"out of memory with `data.batch_size={config.step_clips // parts}` at the bucket of {shape}"
     if rows == 1:
         raise RunError(f"{found}; {too_large}")
     times = next(factor for factor in range(2, rows + 1) if rows % factor == 0)  # parts stay of equal size
-    smaller = f"--batch-size {config.step_clips // parts // times} --grad-accum {times * parts}"
+    smaller = f"`data.batch_size={config.step_clips // parts // times}` `training.grad_accum={times * parts}`"
     if not config.training.auto_batch:
         raise RunError(
-            f"{found}; type {smaller} (the same result in less memory), add --auto-batch, "
-            "or lower --prefetch and --buffer-size"
+            f"{found}; set {smaller} (the same result in less memory), add `training.auto_batch`, "
+            "or lower `data.prefetch` and `data.pipeline_buffer_size`"
         )
-    return times, f"⚠️ {found}; goes on with {smaller}"
+    return times, f"{found}; goes on with {smaller}"
 
 
 @contextmanager
@@ -45,7 +45,8 @@ def explaining_memory(config: XTTSConfig, parts: Callable[[], int]) -> Iterator[
         if not error.out_of_memory:
             raise
         rows = config.step_clips // parts()
-        advice = f"lower --batch-size {rows}, --grad-accum {parts()}, --prefetch or --buffer-size"
+        buffers = "`data.prefetch` or `data.pipeline_buffer_size`"
+        advice = f"lower `data.batch_size={rows}`, `training.grad_accum={parts()}`, {buffers}"
         raise RunError(
             f"out of memory: {error.stage} on batch {error.number} ({some(error.clips)}); {advice}"
         ) from error

@@ -1,7 +1,7 @@
 """What a run reports of itself, as plain values without TensorFlow."""
 
 from dataclasses import dataclass, field
-from typing import NamedTuple, Self
+from typing import Literal, NamedTuple, Self
 
 import numpy as np
 
@@ -62,6 +62,9 @@ class Metrics:
     seconds_left: float
 
 
+NoticeKind = Literal["warning", "saved", "clear"]  # what was learned is on the disk; its voice is clear
+
+
 class Pictures(NamedTuple):
     """One clip to look at."""
 
@@ -101,7 +104,8 @@ class Notice:
     """Something that a person should know, in words."""
 
     step: int
-    text: str
+    text: str  # settings are named by their keys
+    kind: NoticeKind = "warning"
 
 
 @dataclass(frozen=True)

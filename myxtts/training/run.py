@@ -71,7 +71,7 @@ class Run:
         plan = plan_devices(config.data, config.training.xla)
         self.devices = plan.with_model_on(model_device) if model_device else plan
         if config.training.mixed_precision == "float16" and not self.devices.trains_on_gpu:
-            raise UsageError("--mixed-precision float16 needs a GPU; on the CPU choose bfloat16 or float32")
+            raise UsageError("`training.mixed_precision=float16` needs a GPU; on the CPU choose bfloat16 or float32")
         keras.utils.set_random_seed(config.training.seed)
         resume_checkpoint = Path(resume_checkpoint) if resume_checkpoint else None
         start = resume_checkpoint or (Path(config.training.init_from) if config.training.init_from else None)
@@ -88,7 +88,9 @@ class Run:
         except UsageError as error:
             if resume_checkpoint is None:
                 raise
-            raise UsageError(f"{error}; to teach it, start a new run with --init-from {resume_checkpoint}") from None
+            raise UsageError(
+                f"{error}; to teach it, start a new run with `training.init_from={resume_checkpoint}`"
+            ) from None
         self.notices = [] if self.val_set else go_without_validation(config, len(self.train_set.clips))
         self.voices = collect_voices(self.train_set)
         self.target = make_target(config, len(self.tokenizer.symbols), self.devices.for_card)
@@ -139,7 +141,7 @@ class Run:
             epoch = self.state.batches // theirs["batches"]
             self.state.batches = epoch * self.train_set.batches_per_epoch
             what = ", ".join(f"{name} {theirs[name]} then, {ours[name]} now" for name in changed)
-            self.notices.append(f"⚠️ the clips come in another order than before ({what}); epoch {epoch} starts anew")
+            self.notices.append(f"the clips come in another order than before ({what}); epoch {epoch} starts anew")
 
     def _begin_from(self, saved: Checkpoint, start: Path) -> None:
         """Takes what fits of the averaged weights of a checkpoint."""
@@ -147,9 +149,9 @@ class Run:
         self._refuse_deaf_symbols(known)
         found = self.step.begin_from(saved.arrays)
         if found.anew:
-            self.notices.append(f"⚠️ {start} does not hold all of this model; anew: {by_part(found.anew)}")
+            self.notices.append(f"{start} does not hold all of this model; anew: {by_part(found.anew)}")
         if found.unexpected:
-            self.notices.append(f"⚠️ {start} holds more than this model; left out: {by_part(found.unexpected)}")
+            self.notices.append(f"{start} holds more than this model; left out: {by_part(found.unexpected)}")
         new_symbols = known != len(self.tokenizer.symbols)
         self.state.knows_alignment = not new_symbols and not any(name.startswith(ALIGNS) for name in found.anew)
 
@@ -158,8 +160,8 @@ class Run:
         new = self.tokenizer.symbols[known:] if self.model.symbol_table is not None else ()
         if new and not self.step.learns(self.model.symbol_table):
             raise UsageError(
-                f"the data has {len(new)} new symbols ({some(new)}) but --freeze {self.config.training.freeze} keeps "
-                "them from being learned; leave text out of it"
+                f"the data has {len(new)} new symbols ({some(new)}) but "
+                f"`training.freeze={self.config.training.freeze}` keeps them from being learned; leave text out of it"
             )
 
     def _order(self) -> dict[str, Any]:

@@ -62,7 +62,7 @@ class Sampler:
     def begin(self, step: int, read_average: Callable[[], dict[str, np.ndarray]]) -> None:
         """Has the sentences spoken beside the loop, unless the ones before are still being spoken."""
         if self._speaking:
-            self._worker.do(lambda: Notice(step, f"⚠️ no {self.WHAT}: the last one is still being spoken"))
+            self._worker.do(lambda: Notice(step, f"no {self.WHAT}: the last one is still being spoken"))
             return
         self._speaking = True
         self._worker.do(functools.partial(self._speak_all, step, read_average()))
@@ -89,7 +89,7 @@ class Sampler:
             (folder / "sentences.txt").write_text(lines, encoding="utf-8")
             return self._report(step, generator, folder, waves)
         except (OSError, UsageError, RunError) as error:
-            return Notice(step, f"⚠️ no {self.WHAT}: {error}")
+            return Notice(step, f"no {self.WHAT}: {error}")
 
     def _report(
         self, step: int, generator: SampleGenerator, folder: Path, waves: list[np.ndarray]
@@ -122,6 +122,6 @@ class Evaluator(Sampler):
         one_voice = len(set(generator.speakers)) == 1  # similarity to several voices at once says nothing
         scores = score(clips, recordings if one_voice and not generator.copies else ())
         if not scores.means:
-            return Notice(step, f"⚠️ no evaluation: {'; '.join(scores.missing.values())}")
+            return Notice(step, f"no evaluation: {'; '.join(scores.missing.values())}")
         (folder / "scores.json").write_text(json.dumps(scores.clips, ensure_ascii=False), encoding="utf-8")
         return EvaluationResult(step, str(folder), scores.means)

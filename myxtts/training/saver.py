@@ -37,9 +37,14 @@ class Saver:
             RunError: the last few could not be written.
         """
         if len(self._failures) >= TRIES:
-            raise RunError(f"{self._failures[-1]} ({TRIES} tries in a row); make room and --resume")
+            raise RunError(f"{self._failures[-1]} ({TRIES} tries in a row); make room and `resume`")
         self.step = checkpoint.state.step
         self._worker.do(partial(self._write, checkpoint))
+
+    @property
+    def failed(self) -> bool:
+        """Whether the last checkpoint that was tried is not on the disk."""
+        return bool(self._failures)
 
     def require_saved(self) -> None:
         """To be called when all jobs are done.
@@ -56,14 +61,14 @@ class Saver:
         if not all(np.isfinite(array).all() for array in part_of(checkpoint.arrays, PARAMETERS).values()):
             self._failures += [
                 f"the weights are no longer numbers at step {step}; earlier checkpoints in {self.run} are kept: "
-                "resume from one with a lower --lr"
+                "resume from one with a lower `training.lr`"
             ] * TRIES
             return None
         try:
             write_checkpoint(self.run, checkpoint, self._keep, best)
         except RunError as error:
             self._failures.append(str(error))
-            return Notice(step, f"⚠️ {error}; training goes on and tries again at the next one")
+            return Notice(step, f"{error}; training goes on and tries again at the next one")
         self._failures.clear()
         if best and loss is not None:
             self._best_loss = loss

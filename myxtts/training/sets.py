@@ -36,14 +36,14 @@ def go_without_validation(config: XTTSConfig, clips: int) -> list[str]:
     Raises:
         UsageError: something was asked for that goes by held-out clips.
     """
-    flags = {"--eval-every": config.training.eval_every, "--early-stop": config.training.early_stop}
-    if asked := [flag for flag, value in flags.items() if value]:
+    if asked := [name for name in ("eval_every", "early_stop") if getattr(config.training, name)]:
         raise UsageError(
-            f"{asked[0]} goes by held-out clips, and of {clips} none is held out; give --val-data DIR, or leave it out"
+            f"`training.{asked[0]}` goes by held-out clips, and of {clips} none is held out; give a folder as "
+            "`data.val_data`, or leave it out"
         )
     if not config.data.val_clips:
         return []
-    return [f"⚠️ {clips} clips are too few to hold some out: nothing is validated; --val-data DIR would be"]
+    return [f"{clips} clips are too few to hold some out: nothing is validated; a folder as `data.val_data` would be"]
 
 
 def split_clips(samples: np.ndarray, held_out: int) -> tuple[np.ndarray, np.ndarray]:

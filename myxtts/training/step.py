@@ -153,7 +153,9 @@ class TrainStep:
             UsageError: they are of another model, or of one that was made small.
         """
         if not part_of(arrays, PARAMETERS):
-            raise UsageError("this checkpoint only speaks, it cannot be resumed; type --init-from instead of --resume")
+            raise UsageError(
+                "this checkpoint only speaks, it cannot be resumed; begin a new run from it with `training.init_from`"
+            )
         left_out = () if optimizer else (*MOMENTS, "step")
         scalars = {name: v for name, v in self._scalars_and_buffers().items() if name not in left_out}
         vectors = {part: v for part, v in self._vectors().items() if part not in left_out}
@@ -189,14 +191,14 @@ class TrainStep:
         share = sum(array.size for array in found.fitting.values()) / self.parameters.count
         if share < LEAST_SHARE:
             raise UsageError(
-                f"the checkpoint holds only {share:.0%} of this model ({found.describe()}); leave --init-from out, or "
-                "the settings that change the model's shapes"
+                f"the checkpoint holds only {share:.0%} of this model ({found.describe()}); leave "
+                "`training.init_from` out, or the settings that change the model's shapes"
             )
         learns = dict(zip(self.parameters.names, self._learns, strict=True))
         if stuck := [name for name in found.anew if not learns[name]]:
             raise UsageError(
-                f"--freeze {self.config.freeze} keeps {stuck[0]} as it is, and the checkpoint does not hold it; "
-                f"leave {stuck[0].split('/')[0]} out of it"
+                f"`training.freeze={self.config.freeze}` keeps {stuck[0]} as it is, and the checkpoint does not hold "
+                f"it; leave {stuck[0].split('/')[0]} out of it"
             )
         for name, variable in self.model.buffers().items():
             if name in arrays and arrays[name].shape == tuple(variable.shape):
@@ -292,8 +294,8 @@ def _choose_learning(names: Sequence[str], patterns: str) -> list[bool]:
         matched = {name for name in names if _matches(name, pattern) or _matches(called_before(name), pattern)}
         if not matched:
             parts = ", ".join(dict.fromkeys(name.split("/")[0] for name in names))
-            raise UsageError(f"--freeze {pattern}: no weight has such a name; the parts are {parts}")
+            raise UsageError(f"`training.freeze={pattern}`: no weight has such a name; the parts are {parts}")
         frozen |= matched
     if len(frozen) == len(names):
-        raise UsageError(f"--freeze {patterns}: nothing is left to learn")
+        raise UsageError(f"`training.freeze={patterns}`: nothing is left to learn")
     return [name not in frozen for name in names]

@@ -159,10 +159,13 @@ class XTTSTrainer:
         try:
             yield
         except Exception:
-            if saver.step < self.state.step:
+            saving = saver.step < self.state.step
+            if saving:
                 saver.save(self._checkpoint(pace))
-                self.run.notices.append(f"💾 saved before the run ends: {saver.run / 'latest'}")
-            self._tell(logbook, [event for worker in workers for event in worker.finish()])
+            events: list[Event] = [event for worker in workers for event in worker.finish()]
+            if saving and not saver.failed:
+                events.append(Notice(self.state.step, f"saved before the run ends: {saver.run / 'latest'}", "saved"))
+            self._tell(logbook, events)
             raise
         if saver.step < self.state.step:  # stopped while it waited for data
             saver.save(self._checkpoint(pace))
@@ -215,7 +218,7 @@ class XTTSTrainer:
             return False
         logbook.record_validation(found)
         if clear := self.limits.note_validation(found.losses.get("mel", math.inf)):
-            self.run.notices.append(clear)
+            logbook.record_event(Notice(self.state.step, clear, "clear"))
         loss, best = found.losses["loss"], self.state.best_loss
         self.state.loss = loss if math.isfinite(loss) and self.config.kind.loss_tells_best else None
         improved = math.isfinite(loss) and (best is None or loss < best)

@@ -2,7 +2,8 @@
 
 from contextlib import AbstractContextManager
 
-from myxtts.devices import best_device, import_tensorflow
+from myxtts.devices import best_device
+from myxtts.runtime import import_tensorflow
 
 
 def get_device_context(device: str | None = None) -> AbstractContextManager:

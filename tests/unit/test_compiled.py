@@ -13,7 +13,7 @@ from myxtts.compiled import FLAGS, FOLDER_FLAG, keep_compiled, make_room
 from myxtts.pipeline.stage_error import StageError
 
 COMPILE = """
-from myxtts.devices import import_tensorflow
+from myxtts.runtime import import_tensorflow
 tf = import_tensorflow()
 print(float(tf.function(lambda x: tf.reduce_sum(tf.sin(x) * 3), jit_compile=True)(tf.ones([1000]))))
 """

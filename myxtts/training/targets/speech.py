@@ -49,7 +49,7 @@ class SpeechObjective:
 class SpeechTarget:
     """Text to mel."""
 
-    too_large = "one clip is too much: lower --max-seconds, or choose a smaller --model-size"
+    too_large = "one clip is too much: lower `data.max_seconds`, or choose a smaller `model.size`"
 
     def __init__(self, config: XTTSConfig, symbols: int, card: bool):
         self._config, self._symbols, self._card = config, symbols, card

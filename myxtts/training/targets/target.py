@@ -87,7 +87,7 @@ def refuse_other_model(config: XTTSConfig, saved: XTTSConfig, path: Path | None,
         UsageError: it says in what they differ.
     """
     if config.kind is not saved.kind:
-        raise UsageError(f"{path} is a {saved.kind.name} model; add --target {saved.kind.name}")
+        raise UsageError(f"{path} is a {saved.kind.name} model; set `training.target={saved.kind.name}`")
     lines = [line for section in (config.kind.section, "audio") for line in differences(config, saved, section)]
     lines = [line for line in lines if not line.startswith(config.kind.shapeless)]
     if not whole:

@@ -54,7 +54,7 @@ class VocoderObjective:
 class VocoderTarget:
     """Mel to waves."""
 
-    too_large = "one slice is too much: lower vocoder.slice_frames or vocoder.width in a YAML file"
+    too_large = "one slice is too much: lower `vocoder.slice_frames` or `vocoder.width` in a YAML file"
 
     def __init__(self, config: XTTSConfig, card: bool):
         self._config, self._card = config, card

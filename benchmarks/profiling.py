@@ -96,14 +96,14 @@ class Bench:
         self._module.StageClock = self._noting if noted else self._plain
         self._begins.clear()
         with self._monitor() if noted else nullcontext():
-            self._profiler._pass("split", self._trainer.run.devices, self._steps)
+            self._profiler.measure_pass("split", self._trainer.run.devices, self._steps)
         return 1e3 * float(np.diff(self._begins)[-self._steps :].mean())
 
     def profiled(self) -> float:
         """Milliseconds of a step, as `profile` tells it."""
         self._module.StageClock = self._noting
         with self._monitor():
-            done = self._profiler._pass("split", self._trainer.run.devices, self._steps)
+            done = self._profiler.measure_pass("split", self._trainer.run.devices, self._steps)
         return 1e3 * float(done.intervals.mean())
 
     def trained(self) -> float:

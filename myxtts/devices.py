@@ -213,7 +213,7 @@ def plan_devices(data: DataConfig = _DEFAULTS, xla: str = "auto") -> DevicePlan:
                 f"Multi-GPU requires at least 2 GPUs, found {len(gpus)} that TensorFlow can use; install its CUDA "
                 "packages (pip install 'myxtts[gpu]') and run myxtts validate"
             )
-        _set_memory(tf, gpus, data)
+        set_memory(tf, gpus, data)
         one, two = names or (("/GPU:0", "/GPU:0") if gpus else (HOST, HOST))
         labels = (str(pair[0]), str(pair[1])) if pair else (one, two)
     pipeline = data.pipeline or ("split" if pair else "buffered")
@@ -275,7 +275,7 @@ def memory_limits(data: DataConfig) -> tuple[int, ...]:
     return tuple(limit or default_limit_mb(number, find_cards()) for number, limit in asked)
 
 
-def _set_memory(tf: ModuleType, gpus: list, data: DataConfig) -> None:
+def set_memory(tf: ModuleType, gpus: list, data: DataConfig) -> None:
     """Hard limits where asked for, else memory that grows."""
     limits = memory_limits(data)
     try:

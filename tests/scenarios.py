@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from myxtts.cli.flags import typed_flags
 from myxtts.diagnostics.advice import FLAGS, SECOND_GPU, advise
 from myxtts.diagnostics.profile import Pass, Profile, Profiler
 from tests.stand_ins import STAGES, Arrangement, Stages, make_workload
@@ -103,7 +104,7 @@ def check_times(scenario: Scenario, profile: Profile) -> None:
     for stage in STAGES:
         short = replace(scenario.stages, taken=[], **{stage: SHORT})
         work = make_workload(short, scenario.arrangement, PLAN)
-        other = Profiler(work, STEPS)._pass("sequential", work.devices, STEPS // 3, exact=True)
+        other = Profiler(work, STEPS).measure_pass("sequential", work.devices, STEPS // 3, exact=True)
         besides, _ = costs_besides(short, (other,), stage)
         assert besides <= MOST_BESIDES, f"a batch costs {stage} {besides:.2f} ms besides its work"
         found, own = costs_besides(scenario.stages, profile.exact, stage)
@@ -123,7 +124,7 @@ def measure(scenario: Scenario, arrangement: Arrangement) -> float:
     """Milliseconds of an overlapped step."""
     work = make_workload(scenario.stages, arrangement, PLAN)
     profiler = Profiler(work, STEPS)
-    return 1e3 * float(profiler._pass(arrangement.mode, work.devices, STEPS // 3).intervals.mean())
+    return 1e3 * float(profiler.measure_pass(arrangement.mode, work.devices, STEPS // 3).intervals.mean())
 
 
 def run_scenario(name: str) -> str:
@@ -146,6 +147,7 @@ def run_scenario(name: str) -> str:
     pairs = [(measure(scenario, scenario.arrangement), measure(scenario, after)) for _ in range(ROUNDS)]
     before, then = np.median(pairs, axis=0)
     gain, expected = before - then, 1e3 * (first.now_seconds - first.expected_seconds)
-    line = f"{name}: {advice.bottleneck}, {first.flags}: {before:.1f} → {then:.1f} ms, expected {-expected:.1f} ms"
+    changed = typed_flags("train", first.settings)
+    line = f"{name}: {advice.bottleneck}, {changed}: {before:.1f} → {then:.1f} ms, expected {-expected:.1f} ms"
     assert gain >= 0.8 * expected, line
     return line

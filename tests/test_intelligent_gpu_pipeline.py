@@ -193,7 +193,7 @@ class IntelligentPipeline(unittest.TestCase):
 
     def test_never_more_batches_wait_than_there_are_slots(self):
         with Feed(Source(40), self.featurizer, PLAN, StageClock()) as feed:
-            self.assertTrue(comes_true(lambda: feed._buffer.waits.full == 1))  # one more is ready and finds no slot
+            self.assertTrue(comes_true(lambda: feed.waits.full == 1))  # one more is ready and finds no slot
             self.assertEqual(feed.ready, SLOTS)
 
     def test_preparing_goes_on_while_a_step_runs(self):

@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps([_document(one, kept=options.output is not None) for one in found]))
     else:
-        _print_table(found)
+        print_table(found)
     missing = {name for one in found for name in one.scores.missing}
     return 1 if not any(one.scores.means for one in found) and missing else 0
 
@@ -147,7 +147,7 @@ def _document(found: Any, kept: bool) -> dict[str, Any]:
     return {"system": found.system, "times_real_time": found.times_real_time, **scores}
 
 
-def _print_table(found: list[Any]) -> None:
+def print_table(found: list[Any]) -> None:
     console, table = Console(), Table(title=f"{len(found[0].scores.clips)} clips")
     measures = [name for name in MEASURES if any(name in one.scores.means for one in found)]
     for column in ("system", *(LABELS[name] for name in measures), "× real time"):

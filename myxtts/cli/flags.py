@@ -1,7 +1,8 @@
 """Settings as a person types them.
 
 In: text in which settings are named by their keys in backticks: "lower `training.lr`", "set `data.batch_size=8`".
-Out: the same with the command's flags: "lower --lr", "set --batch-size 8"; a key without a flag there stays as it is.
+Out: the same with the command's flags: "lower --lr", "set --batch-size 8"; where it has none, with those of `train`,
+     which is what a run is told. A key without any flag stays as it is.
 """
 
 import argparse
@@ -26,6 +27,11 @@ def flags_of(command: str) -> dict[str, str]:
     return {action.dest: action.option_strings[0] for action in reversed(_actions(command)) if action.option_strings}
 
 
+def every_flag(command: str) -> set[str]:
+    """All that may be typed behind it, with names of before and of the opposite."""
+    return {flag for action in _actions(command) for flag in action.option_strings if flag.startswith("--")}
+
+
 def in_flags(text: str, command: str) -> str:
     """Text for a person at the command line."""
 
@@ -35,9 +41,9 @@ def in_flags(text: str, command: str) -> str:
             return flags.get(word, word)
         if value is None:
             return flags.get(key, key)
-        return " ".join(flag_words(command, key, value)) or f"{key}={value}"
+        return " ".join(flag_words(command, key, value) or flag_words("train", key, value)) or f"{key}={value}"
 
-    flags = flags_of(command) if KEY.search(text) else {}
+    flags = flags_of("train") | flags_of(command) if KEY.search(text) else {}
     return KEY.sub(typed, text)
 
 

@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
     signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # there is nothing to report before the first step
     if options.reset_optimizer and resume is None:
         raise UsageError("--reset-optimizer goes with --resume; a new run starts with a fresh optimizer anyway")
-    config, origin = _configure(options, resume)
+    config, origin = configure_run(options, resume)
     if resume and origin.get("training.init_from", SAVED) != SAVED:
         raise UsageError("--init-from starts a new run and --resume goes on with one; give one of them")
     if not config.data.train_data:
@@ -166,7 +166,7 @@ def _find_resumed(options: argparse.Namespace) -> Path | None:
     return find_checkpoint(Path(folder), ("latest",))
 
 
-def _configure(options: argparse.Namespace, resume: Path | None) -> tuple[XTTSConfig, Mapping[str, str]]:
+def configure_run(options: argparse.Namespace, resume: Path | None) -> tuple[XTTSConfig, Mapping[str, str]]:
     """Settings on top of the resumed run's; a run that starts from a checkpoint takes its model's shapes."""
     if resume is not None:
         return configure(options, resume / "config.yaml")

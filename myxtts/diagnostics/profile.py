@@ -152,8 +152,8 @@ class Profiler:
         with GpuMonitor(self._gpus) as monitor:
             for turn in range(ROUNDS):
                 show("measuring", turn, ROUNDS)
-                exact.append(self._pass("sequential", plan, each, exact=True))
-                overlapped.append(self._pass(mode, plan, each))
+                exact.append(self.measure_pass("sequential", plan, each, exact=True))
+                overlapped.append(self.measure_pass(mode, plan, each))
         times = StageTimes(*(np.concatenate([one.seconds(stage) for one in exact]) for stage in STAGES))
         intervals = np.concatenate([one.intervals for one in overlapped])
         show("loading", 0, 1)
@@ -195,7 +195,7 @@ class Profiler:
         """Runs every shape twice; returns all seconds, and those of the first time, less the second: compiling."""
         begin = time.perf_counter()
         most = pass_batches(self._steps) + self._lead  # no pass goes further
-        one = self._pass("sequential", self._work.devices, most, exact=True, until_calm=True)
+        one = self.measure_pass("sequential", self._work.devices, most, exact=True, until_calm=True)
         first: dict[Shape, float] = {}
         later: dict[Shape, float] = {}
         for shape, pre, train in zip(one.shapes, one.seconds(Stage.PREPROCESS), one.seconds(Stage.TRAIN), strict=True):
@@ -207,7 +207,10 @@ class Profiler:
         compiling = sum(seconds - later.get(shape, 0.0) for shape, seconds in first.items())
         return time.perf_counter() - begin, compiling
 
-    def _pass(self, mode: str, plan: DevicePlan, batches: int, exact: bool = False, until_calm: bool = False) -> Pass:
+    def measure_pass(
+        self, mode: str, plan: DevicePlan, batches: int, exact: bool = False, until_calm: bool = False
+    ) -> Pass:
+        """One pass over so many batches; `exact` waits for the device after every stage."""
         lead = 0 if exact else self._lead
         total = batches + lead
         clock = StageClock(keep_spans=True)
@@ -292,7 +295,7 @@ class Profiler:
                 other = predict(measured.times, replace(measured.arrangement, mode=name))
                 ways[name] = Way(measured.step_seconds * other / predict(measured.times, measured.arrangement), False)
             else:
-                done = self._pass(name, self._work.devices, pass_batches(self._steps))
+                done = self.measure_pass(name, self._work.devices, pass_batches(self._steps))
                 ways[name] = Way(measured.step_seconds * _ratio(done, usual), True)
         return ways
 

@@ -118,6 +118,11 @@ class Feed:
         return len(self._buffer)
 
     @property
+    def waits(self) -> Waits:
+        """How often either side has waited since the buffer was last looked at."""
+        return self._buffer.waits
+
+    @property
     def slots(self) -> int:
         return self._buffer.slots
 

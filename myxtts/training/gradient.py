@@ -62,7 +62,7 @@ class Gradient:
         compiled: bool,
     ):
         self._model, self._objective, self._guidance = model, objective, guidance
-        self._parameters, self._learns = parameters, learns
+        self._parameters, self._learns, self.compiled = parameters, learns, compiled
         # The slices are made outside of what XLA compiles: there they are views, inside they would be copies.
         self._inner = tf.function(self.find, autograph=False, jit_compile=True) if compiled else self.find
         self._outer = AnyLength(self._slice_and_find, fixed=compiled)

@@ -101,6 +101,11 @@ class FlatParameters:
         for variable in self._variables:
             variable._value = None
 
+    @property
+    def released(self) -> bool:
+        """Whether the model's own variables hold nothing."""
+        return all(variable._value is None for variable in self._variables)
+
     def give_back(self, flat: tf.Tensor) -> None:
         """Makes the model's own variables anew, with the values of a vector."""
         for variable, part in zip(self._variables, self.slices(flat), strict=True):

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from myxtts.cli.evaluate import _print_table
+from myxtts.cli.evaluate import print_table
 from myxtts.errors import UsageError
 from myxtts.inference.evaluation import Evaluation
 from myxtts.scoring.scores import PYTHON, Scores
@@ -43,7 +43,7 @@ def test_sentences_are_spoken_scored_and_kept(trained, corpus, run_myxtts, tmp_p
 
 def test_scores_are_shown_in_a_table_and_what_is_missing_below_it(capsys):
     clips = [{"cer": 0.0625}, {"cer": 0.0625}]
-    _print_table([Evaluation("speech", Scores({"cer": 0.0625}, clips, {"pesq": "no package"}), 12.3)])
+    print_table([Evaluation("speech", Scores({"cer": 0.0625}, clips, {"pesq": "no package"}), 12.3)])
     table = capsys.readouterr().out
     assert all(word in table for word in ("2 clips", "CER", "6.2%", " 12 ", "PESQ: not measured; no package"))
 

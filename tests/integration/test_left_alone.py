@@ -98,7 +98,9 @@ def test_out_of_memory_names_the_bucket_and_the_flags(make_trainer, monkeypatch)
     trainer = make_trainer(max_steps=2, batch_size=4)
     tries = run_out_of_memory(trainer, 2, monkeypatch)
     with pytest.raises(
-        RunError, match=r"--batch-size 4 at the bucket of \d+ tokens x \d+ frames; type --batch-size 2 --grad-accum 2"
+        RunError,
+        match=r"`data.batch_size=4` at the bucket of \d+ tokens x \d+ frames; "
+        r"set `data.batch_size=2` `training.grad_accum=2`",
     ):
         trainer.train()
     assert tries == [1]  # told at once

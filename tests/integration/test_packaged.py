@@ -37,7 +37,7 @@ def test_a_run_can_begin_with_a_small_copy(small, make_trainer):
     trainer = make_trainer(init_from=str(small), max_steps=1)
     begins_with(trainer, read_checkpoint(small).arrays)
     assert trainer.state.knows_alignment
-    with pytest.raises(UsageError, match="type --init-from instead of --resume"):
+    with pytest.raises(UsageError, match=r"begin a new run from it with `training.init_from`"):
         make_trainer(resume_checkpoint=small)
 
 

@@ -62,5 +62,5 @@ def test_a_resumed_run_goes_on_exactly(train, tmp_path):
 
 
 def test_an_odd_batch_cannot_be_halved(train):
-    with pytest.raises(UsageError, match="--batch-size 3 must be even"):
+    with pytest.raises(UsageError, match=r"`data.batch_size=3` must be even"):
         train("parallel", 1, **{"data.batch_size": 3})

@@ -158,7 +158,7 @@ def test_a_source_that_stalls_or_a_step_that_fails_ends_the_run(make_trainer, mo
 
     monkeypatch.setattr(trainer.run.train_set, "batches", never)
     monkeypatch.setattr(Feed, "__exit__", let_go)
-    with pytest.raises(RunError, match=r"load has given nothing for 0.3 s .*--stall-timeout"):
+    with pytest.raises(RunError, match=r"load has given nothing for 0.3 s .*`data.stall_timeout`"):
         trainer.train()
     monkeypatch.setattr(trainer.run.train_set, "batches", give)
     trainer.config = replace(config, data=replace(config.data, stall_timeout=PATIENCE))

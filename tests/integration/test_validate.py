@@ -125,7 +125,7 @@ def test_without_gpus_one_document_says_what_failed_and_what_ran_all_the_same(ru
         (["--data-gpu", "0"], "--data-gpu 0 needs --model-gpu too"),
         (["--data-gpu", "1", "--model-gpu", "1"], "are both 1"),
         (["--data-gpu", "first"], "first is no GPU id"),
-        (["--virtual-devices", "1"], "type --virtual-devices 2"),
+        (["--virtual-devices", "1"], "set --virtual-devices 2"),
         (["--virtual-devices", "two"], "--virtual-devices"),
         (["--virtual-devices", "2", "--enable-memory-isolation"], "virtual devices share the computer's memory"),
         (["--data-gpu-memory", "4096"], "needs --enable-memory-isolation"),
@@ -366,7 +366,7 @@ def test_an_id_that_does_not_exist_fails_its_own_check_only(machine, quick, caps
     assert code == 1
     assert "   ✅ TensorFlow can see 2 GPUs" in text
     name = "GPU indices valid: data_gpu=0, model_gpu=7"
-    assert f"   ❌ {name} – --model-gpu 7: no such GPU; found 0, 1; type --data-gpu 0 --model-gpu 1" in text
+    assert f"   ❌ {name} – --model-gpu 7: no such GPU; found 0, 1; set --data-gpu 0 --model-gpu 1" in text
     assert f"   ❌ Model created successfully on GPU:1 – not run, it needs {name!r}" in text
     assert "   ✅ Device policy set to 'silent'" in text
 
@@ -377,7 +377,7 @@ def test_one_gpu_fails_two_checks_and_what_needs_both_names_both(machine, quick,
     assert code == 1
     assert "   ✅ NVIDIA driver installed (1 GPU detected)" in text.splitlines()
     assert f"   ❌ {SEEN} – 1 can be used here, two are needed; leave --data-gpu and --model-gpu out" in text
-    assert f"   ❌ {IDS} – Multi-GPU requires at least 2 GPUs, found 1; type --virtual-devices 2" in text
+    assert f"   ❌ {IDS} – Multi-GPU requires at least 2 GPUs, found 1; set --virtual-devices 2" in text
     assert f"   ❌ {PLAN} – not run, it needs {SEEN!r} and {IDS!r}" in text
     assert "❌ 2 validation checks failed, 12 not run" in text.splitlines()
 

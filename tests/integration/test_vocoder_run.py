@@ -84,5 +84,5 @@ def test_one_kind_of_checkpoint_is_not_taken_for_the_other(run, trained, run_her
     assert wrong.returncode == 2
     assert "is a speech model" in wrong.stderr
     assert not out.exists()
-    with pytest.raises(UsageError, match="is a vocoder model; add --target vocoder"):
+    with pytest.raises(UsageError, match=r"is a vocoder model; set `training.target=vocoder`"):
         make_trainer(init_from=str(run))

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from myxtts.cli.flags import typed_flags
 from myxtts.diagnostics.advice import Measured, Way, advise, find_bottleneck, recommend
 from myxtts.diagnostics.stage_model import Arrangement, StageTimes, predict, simulate
 
@@ -81,7 +82,7 @@ def test_findings_have_the_thresholds_of_the_specification():
 def test_more_workers_are_recommended_as_they_were_measured():
     loads = {1: 0.040, 2: 0.020, 4: 0.011}
     first = recommend(measured(times(40, 5, 1, 15), load_seconds=loads))[0]
-    assert first.flags == "--num-workers 4" and 1e3 * first.expected_seconds == pytest.approx(15, rel=0.05)
+    assert first.settings == {"data.num_workers": 4} and 1e3 * first.expected_seconds == pytest.approx(15, rel=0.05)
     stuck = recommend(measured(times(40, 5, 1, 15), load_seconds={1: 0.040, 2: 0.040}))
     assert not stuck
 
@@ -91,7 +92,7 @@ def test_not_splitting_is_a_possible_answer():
     ways = {"split": Way(0.063, True), "buffered": Way(0.024, True), "parallel": Way(0.066, False)}
     advice = advise(measured(stages, ways=ways))
     assert advice.bottleneck == "transfer" and advice.best_way == "buffered"
-    assert advice.recommendations[0].flags == "--pipeline buffered"
+    assert advice.recommendations[0].settings == {"data.pipeline": "buffered"}
     assert "do not split" in advice.recommendations[0].why and "measured" in advice.recommendations[0].why
 
 
@@ -106,7 +107,8 @@ def test_a_way_that_needs_a_second_card_is_recommended_only_where_there_is_one()
     one = measured(times(1, 20, 1, 40), Arrangement(mode="buffered"), ways=ways)
     assert not recommend(one) and advise(one).best_way == "buffered"
     first = recommend(replace(one, spare_gpu=True))[0]
-    assert first.flags == "--data-gpu 0 --model-gpu 1 --pipeline split" and "by the stage model" in first.why
+    assert typed_flags("train", first.settings) == "--data-gpu 0 --model-gpu 1 --pipeline split"
+    assert "by the stage model" in first.why
 
 
 def test_no_setting_is_expected_to_beat_the_cores():

@@ -98,7 +98,7 @@ def test_yaml_has_several_words_for_a_gpu_that_is_not_given(tmp_path, word):
 
 @pytest.mark.parametrize(("word", "answer"), [("two", "a int or none"), ("1.5", "a int or none"), ("-2", "or none")])
 def test_what_is_no_gpu_id_is_refused(tmp_path, word, answer):
-    with pytest.raises(UsageError, match=f"data.model_gpu is .*{answer}"):
+    with pytest.raises(UsageError, match=f"data.model_gpu`? is .*{answer}"):
         resolve(write(tmp_path / "a.yaml", f"data: {{model_gpu: {word}}}\n"), {})
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from myxtts.cards import Card, FoundCards, choose_one, choose_two, default_limit_mb
 from myxtts.config.config import DataConfig
-from myxtts.devices import _set_memory, best_device, check_request, pair_names, plain_name, watched_gpus
+from myxtts.devices import best_device, check_request, pair_names, plain_name, set_memory, watched_gpus
 from myxtts.errors import UsageError
 
 UUIDS = tuple(f"GPU-{letter * 8}-0000" for letter in "abcd")
@@ -29,7 +29,9 @@ def test_the_data_gpu_is_always_first(pair):
 def test_a_list_that_is_already_set_keeps_its_say():
     assert choose_two(3, 2, FOUR, " 2, 3 ") == f"{UUIDS[3]},{UUIDS[2]}"
     assert choose_two(2, 0, FOUR, "GPU-cccc,GPU-aaaa") == f"{UUIDS[2]},{UUIDS[0]}"
-    with pytest.raises(UsageError, match=r"--data-gpu 0: no such GPU .*found 2, 3; type --data-gpu 2 --model-gpu 3"):
+    with pytest.raises(
+        UsageError, match=r"`data.data_gpu=0`: no such GPU .*2, 3; set `data.data_gpu=2` `data.model_gpu=3`"
+    ):
         choose_two(0, 1, FOUR, "2,3")
 
 
@@ -54,14 +56,14 @@ def test_cards_that_tensorflow_aborts_on_are_refused_or_passed_over():
     assert choose_one(both, None) == "GPU-old"
     with pytest.raises(UsageError, match=r"RTX 5090 has compute capability 12\.0, .*CUDA_VISIBLE_DEVICES="):
         choose_one(both, "0")
-    with pytest.raises(UsageError, match=r"--model-gpu 0: RTX 5090 has compute capability 12\.0"):
+    with pytest.raises(UsageError, match=r"`data.model_gpu=0`: RTX 5090 has compute capability 12\.0"):
         choose_two(1, 0, both, None)
 
 
 def test_a_limit_leaves_what_cuda_needs():
     cards = FoundCards((Card("a", memory_mb=12_288), Card("b", memory_mb=40_960), Card("c")))
     assert [default_limit_mb(number, cards) for number in (0, 1)] == [10_752, 39_424]
-    with pytest.raises(UsageError, match="how much memory GPU 2 has; say it with --data-gpu-memory"):
+    with pytest.raises(UsageError, match=r"how much memory GPU 2 has; say it in MB with `data.data_gpu_memory`"):
         default_limit_mb(2, cards)
 
 
@@ -78,22 +80,22 @@ def test_a_limit_leaves_what_cuda_needs():
     ],
 )
 def test_too_few_gpus_are_an_error_that_counts_them(found, preset, count):
-    with pytest.raises(UsageError, match=f"❌ Multi-GPU requires at least 2 GPUs, found {count}.*--virtual-devices 2"):
+    with pytest.raises(UsageError, match=f"^Multi-GPU requires at least 2 GPUs, found {count}.*`data.virtual_dev"):
         choose_two(0, 1, found, preset)
 
 
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"data_gpu": 0}, "--data-gpu 0 needs --model-gpu"),
-        ({"model_gpu": 1}, "--model-gpu 1 needs --data-gpu"),
+        ({"data_gpu": 0}, "`data.data_gpu=0` needs `data.model_gpu`"),
+        ({"model_gpu": 1}, "`data.model_gpu=1` needs `data.data_gpu`"),
         ({"data_gpu": 1, "model_gpu": 1}, "both 1"),
         ({"data_gpu": 0, "model_gpu": 0}, "both 0"),
-        ({"model_gpu": 0}, "--model-gpu 0 needs --data-gpu"),
+        ({"model_gpu": 0}, "`data.model_gpu=0` needs `data.data_gpu`"),
         ({"memory_isolation": True}, "needs two GPUs"),
-        ({"data_gpu_memory": 4096}, "--data-gpu-memory needs --enable-memory-isolation"),
-        ({"pipeline": "split"}, "--pipeline split needs two devices"),
-        ({"data_gpu": 0, "model_gpu": 2, "virtual_devices": 2}, "type --virtual-devices 3"),
+        ({"data_gpu_memory": 4096}, "`data.data_gpu_memory` needs `data.memory_isolation`"),
+        ({"pipeline": "split"}, "`data.pipeline=split` needs two devices"),
+        ({"data_gpu": 0, "model_gpu": 2, "virtual_devices": 2}, "set `data.virtual_devices=3`"),
         ({"data_gpu": 0, "model_gpu": 1, "virtual_devices": 2, "memory_isolation": True}, "share the computer's"),
         ({"virtual_devices": -2}, "choose 1 to 64"),
     ],
@@ -119,10 +121,10 @@ class RecordedConfig:
 
 def test_memory_grows_unless_each_gpu_has_its_limit():
     growing, limited = RecordedConfig(), RecordedConfig()
-    _set_memory(SimpleNamespace(config=growing), ["a", "b"], DataConfig(data_gpu=0, model_gpu=1))
+    set_memory(SimpleNamespace(config=growing), ["a", "b"], DataConfig(data_gpu=0, model_gpu=1))
     assert growing.growing == ["a", "b"] and not growing.limits
     data = DataConfig(data_gpu=0, model_gpu=1, memory_isolation=True, data_gpu_memory=2048, model_gpu_memory=16384)
-    _set_memory(SimpleNamespace(config=limited), ["a", "b"], data)
+    set_memory(SimpleNamespace(config=limited), ["a", "b"], data)
     assert limited.limits == {"a": 2048, "b": 16384} and not limited.growing
 
 

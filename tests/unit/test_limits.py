@@ -29,7 +29,7 @@ def test_a_run_that_is_clear_settles_in_a_quarter_of_its_steps_and_ends():
     assert one.progress(60.0) == 0.5 and one.note_validation(0.1) == ""
     assert one.shown(60.0) == 0.9  # 900 of 1,000 steps lie behind
     state.step = 1000
-    assert one.progress(60.0) == 1.0 and "--init-from" in one.why_complete()
+    assert one.progress(60.0) == 1.0 and "`training.init_from`" in one.why_complete()
 
 
 def test_a_loss_that_is_clear_when_the_time_is_over_promises_no_more_steps():

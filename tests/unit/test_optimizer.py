@@ -79,8 +79,9 @@ def test_slices_of_the_vector_are_the_parameters_and_no_copies():
         view = parameters.slices(flat)[list(shapes).index(name)]
         assert np.asarray(memoryview(view)).__array_interface__["data"][0] == begin + 4 * start
     parameters.release()
-    assert all(variable._value is None for variable in named.values())
+    assert parameters.released
     parameters.give_back(2 * flat)
+    assert not parameters.released
     np.testing.assert_array_equal(named["a"].numpy(), 2 * by_name["a"])
 
 

@@ -221,7 +221,7 @@ def test_an_error_names_its_stage_batch_and_clips(pipeline, source, featurizer, 
 
 def test_the_buffer_begins_within_its_bound():
     with Feed(Repeated(9), FEATURIZER, plan(), StageClock(), FeedOptions(most=1)) as feed:
-        assert comes_true(lambda: feed._buffer.waits.full == 1)  # a second batch is ready and finds no slot
+        assert comes_true(lambda: feed.waits.full == 1)  # a second batch is ready and finds no slot
         assert feed.slots == feed.ready == 1
 
 
@@ -353,7 +353,7 @@ def test_a_change_of_the_buffer_is_reported_with_its_reason(monkeypatch):
         batches = iter(feed)
         for taken in range(10):
             assert not changes
-            assert comes_true(lambda taken=taken: feed._buffer.waits.full > taken)  # before each, a batch has no slot
+            assert comes_true(lambda taken=taken: feed.waits.full > taken)  # before each, a batch has no slot
             next(batches)
         assert feed.slots == 2
     assert changes == [(2, "at least 3 batches were always ready")]
@@ -387,7 +387,7 @@ def test_where_memory_runs_out_a_batch_is_prepared_in_parts_or_refused():
     told: list[str] = []
     with Feed(Repeated(3), Tight(), plan(), StageClock(), FeedOptions(save_memory=told.append)) as feed:
         found = [batch.unpack() for batch in feed]
-    assert told == [f"⚠️ out of memory: /CPU:0 prepares batches in {parts} parts from now on" for parts in (2, 4)]
+    assert told == [f"out of memory: /CPU:0 prepares batches in {parts} parts from now on" for parts in (2, 4)]
     whole = featurize(FEATURIZER, raw_batch(64, seed=0))
     np.testing.assert_allclose(found[0].mel, whole.mel, atol=1e-5)
     assert len(found) == 3 and not np.array_equal(found[0].timesteps[:1], found[0].timesteps[1:2])
@@ -414,4 +414,4 @@ def test_where_the_model_device_is_full_fewer_batches_wait_there():
     ) as feed:
         assert len(list(feed)) == 9
         assert feed.slots == 1
-    assert told == [f"⚠️ out of memory: at most {slots} batches wait for training from now on" for slots in (2, 1)]
+    assert told == [f"out of memory: at most {slots} batches wait for training from now on" for slots in (2, 1)]

@@ -1,3 +1,3 @@
 """MyXTTS: trains a voice-cloning speech model on one's own recordings and speaks with it."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

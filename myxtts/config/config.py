@@ -63,7 +63,8 @@ def _require_positive(section: str, config: Any, *names: str) -> None:
 
 def _require_no_negative(section: str, config: Any, *names: str) -> None:
     for name in names:
-        _require(getattr(config, name) >= 0, f"`{section}.{name}` is {getattr(config, name)}; it cannot be negative")
+        value = getattr(config, name)
+        _require(0 <= value < math.inf, f"`{section}.{name}` is {value}; it must be a number that is not negative")
 
 
 @dataclass(frozen=True)
@@ -298,7 +299,7 @@ class TrainingConfig:
         )
         _require_no_negative(
             "training", self, "epochs", "max_minutes", "clear_loss", "warmup_steps", "flat_start_sweeps", "guide_steps",
-            "early_stop", "sample_every", "eval_every",
+            "early_stop", "sample_every", "eval_every", "duration_loss", "prior_loss", "pitch_loss", "flow_loss",
         )  # fmt: skip
         _require_positive(
             "training", self, "lr", "clip_norm", "max_steps", "flat_start_clips", "grad_accum", "max_bad_steps",

@@ -23,7 +23,8 @@ def ask_num2words(number: str | int, language: Language, to: str = "cardinal") -
         with _lock:
             return _library.num2words(number, lang=language.num2words or language.code, to=to)
     except Exception as error:  # the library raises half a dozen kinds for numbers beyond its reach
-        raise UsageError(f"the number {number} cannot be spoken ({error}); write it in words") from None
+        reason = f"num2words, language {language.num2words or language.code}: {error or type(error).__name__}"
+        raise UsageError(f"the number {number} cannot be spoken ({reason}); write it in words") from None
 
 
 def cardinal(digits: str, language: Language) -> str:

@@ -79,6 +79,9 @@ def test_padding_never_changes_a_result(model):
         np.testing.assert_allclose(together.token_pitch.log_f0[0, :5], alone.token_pitch.log_f0[0], atol=2e-4)
         np.testing.assert_allclose(together.velocity[0, :steps], alone.velocity[0], atol=2e-4)
         assert float(tf.reduce_sum(tf.abs(together.mel[0, steps:]))) == 0.0
+        only_short = losses_of(model, padded._replace(weights=tf.constant([1.0, 0.0])), guidance)
+        for name, loss in losses_of(model, short, guidance).items():
+            assert float(only_short[name]) == pytest.approx(float(loss), rel=1e-3), name
 
 
 def test_a_clip_of_weight_zero_changes_no_loss(model):

@@ -54,7 +54,7 @@ def _few_or_many(number: int) -> int:
 
 
 def in_hundreds(*spans: range) -> InWords:
-    """Years of these spans as nineteen hundred, the others as any number."""
+    """Years of these spans as nineteen hundred, the others as any number; for languages whose years num2words knows."""
 
     def say(digits: str, language: Language) -> str:
         if any(int(digits) in span for span in spans):

@@ -137,7 +137,8 @@ def test_a_language_states_what_is_required_and_nothing_that_contradicts_itself(
 
 @pytest.mark.parametrize("code", LANGUAGES)
 def test_a_language_has_tests_of_its_own(code):
-    assert (Path(__file__).parent / "languages" / f"test_{code}.py").is_file()
+    wanted = Path(__file__).parent / "languages" / f"test_{code}.py"
+    assert wanted.is_file(), f"write {wanted}"
 
 
 @pytest.mark.parametrize("source", SENTENCES, ids=lambda source: source.stem)

@@ -39,7 +39,7 @@ def address(tmp_path):
     events = trace_events(profile.overlapped, lane_names(profile))
     Quiet.trace = tmp_path / "trace.json"
     Quiet.trace.write_text(json.dumps({"traceEvents": events, "displayTimeUnit": "ms"}))
-    assert json.dumps(json_document(profile, advise(profile.measured), "myxtts train"))
+    assert json.dumps(json_document(profile, advise(profile.measured), "myxtts train", str))
     folder = str(Path(spec.origin).parent / "web_dist")
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=folder)) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()

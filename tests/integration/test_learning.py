@@ -168,7 +168,7 @@ def test_what_train_refuses_before_it_prepares(run_here, corpus, trained, tmp_pa
     copy = shutil.copytree(newest, tmp_path / "copy")
     assert "say with --checkpoint-dir" in refused("--resume", copy)
     assert "is a file" in refused("--checkpoint-dir", corpus / "metadata.csv" / "x")
-    assert "max_minutes is inf" in refused("--max-minutes", "inf")
+    assert "--max-minutes is inf" in refused("--max-minutes", "inf")
 
 
 def test_samples_are_spoken_beside_the_loop(make_trainer):
@@ -251,7 +251,7 @@ def test_bfloat16_trains_and_float16_wants_a_gpu(make_trainer):
     trainer.train(events.append)
     losses = [event.losses["loss"] for event in events if isinstance(event, Metrics)]
     assert losses[-1] < losses[0] and any(isinstance(event, Validation) for event in events)
-    with pytest.raises(UsageError, match="float16 needs a GPU"):
+    with pytest.raises(UsageError, match=r"float16` needs a GPU"):
         make_trainer("half", mixed_precision="float16")
 
 

@@ -5,12 +5,14 @@ import re
 import shlex
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 import soundfile
 
 import myxtts
+from myxtts.cli.flags import typed_flags
 from myxtts.cli.parser import make_parser
 from myxtts.cli.profile import command_line
 from myxtts.cli.settings import configure
@@ -92,7 +94,7 @@ def test_known_stages_are_timed_one_by_one_and_reported_in_the_words_of_the_spec
             assert inside == [span.stage]  # its own work, and no other stage's
     for stage in ("load", "preprocess", "train"):
         assert 1e3 * profile.measured.times.mean(stage) >= getattr(stages, stage)
-    text = "\n".join(terminal_lines(profile, advise(profile.measured), "myxtts train"))
+    text = "\n".join(terminal_lines(profile, advise(profile.measured), "myxtts train", partial(typed_flags, "train")))
     for words in ("TIMING BREAKDOWN", "Data Load", "Preprocess", "GPU Transfer", "Training", "Total", "Pipeline gaps",
                   "GPU UTILIZATION", "not available: no NVIDIA card is used", "BOTTLENECK ANALYSIS", "RECOMMENDATIONS",
                   "by the stage model"):  # fmt: skip

@@ -79,7 +79,7 @@ def test_one_kind_of_checkpoint_is_not_taken_for_the_other(run, trained, run_her
     out = tmp_path / "out.wav"
     wrong = run_here("synthesize", "--checkpoint", run, "--text", "hi", "-o", out)
     assert wrong.returncode == 2
-    assert "is a vocoder; name it with --vocoder" in wrong.stderr
+    assert "is a vocoder; name it as --vocoder" in wrong.stderr
     wrong = run_here("synthesize", "--checkpoint", trained, "--vocoder", trained, "--text", "hi", "-o", out)
     assert wrong.returncode == 2
     assert "is a speech model" in wrong.stderr

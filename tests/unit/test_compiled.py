@@ -1,5 +1,6 @@
 """Compiled code that outlives a run."""
 
+import logging
 import os
 import shutil
 import subprocess
@@ -7,6 +8,7 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 
+import pytest
 import tensorflow as tf
 
 from myxtts.compiled import FLAGS, FOLDER_FLAG, keep_compiled, make_room
@@ -43,7 +45,16 @@ def test_the_users_own_flags_stay(monkeypatch, tmp_path):
         assert os.environ[FLAGS] == own
 
 
-def test_a_user_without_a_home_is_told_and_served(monkeypatch, capsys):
+@pytest.fixture
+def warned(caplog):
+    """What the package warns of, whether or not the command line has taken its warnings over in this process."""
+    logger = logging.getLogger("myxtts")
+    logger.addHandler(caplog.handler)
+    yield caplog
+    logger.removeHandler(caplog.handler)
+
+
+def test_a_user_without_a_home_is_told_and_served(monkeypatch, warned):
     def no_home() -> Path:
         raise RuntimeError("Could not determine home directory.")
 
@@ -51,26 +62,26 @@ def test_a_user_without_a_home_is_told_and_served(monkeypatch, capsys):
     monkeypatch.delenv(FLAGS, raising=False)
     monkeypatch.setattr(Path, "home", no_home)
     keep_compiled()
-    assert FLAGS not in os.environ and "set XDG_CACHE_HOME" in capsys.readouterr().err
+    assert FLAGS not in os.environ and "set XDG_CACHE_HOME" in warned.text
     assert "nobody thought of" in str(StageError("train", 0, ["a"], ValueError("something nobody thought of")))
 
 
-def test_a_cache_folder_that_cannot_be_written_is_said(monkeypatch, tmp_path, capsys):
+def test_a_cache_folder_that_cannot_be_written_is_said(monkeypatch, tmp_path, warned):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     monkeypatch.delenv(FLAGS, raising=False)
     keep_compiled()
     assert FLAGS not in os.environ
-    assert "compiled code is not kept for the next run" in capsys.readouterr().err
+    assert "compiled code is not kept for the next run" in warned.text
 
 
-def test_a_disk_that_is_nearly_full_is_said(monkeypatch, tmp_path, capsys):
+def test_a_disk_that_is_nearly_full_is_said(monkeypatch, tmp_path, warned):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.delenv(FLAGS, raising=False)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=3 << 20))
     keep_compiled()
     assert FLAGS not in os.environ
-    assert "has 3 MB free, needed 256" in capsys.readouterr().err
+    assert "has 3 MB free, needed 256" in warned.text
 
 
 def test_a_disk_that_fills_while_code_is_written_is_not_taken_for_memory(monkeypatch, tmp_path):

@@ -22,7 +22,7 @@ from myxtts.runtime import import_tensorflow
 
 tf = import_tensorflow()
 
-from myxtts.batch import HEAD, SLICE_MARGIN  # noqa: E402
+from myxtts.batch import HEAD, SLICE_MARGIN, SPANS  # noqa: E402
 from myxtts.models.alignment import _search  # noqa: E402
 from myxtts.training.optimizer import OptimizerState  # noqa: E402
 from myxtts.training.step import StepState, TrainStep  # noqa: E402
@@ -61,7 +61,7 @@ def export_run(name: str, values: dict, folder: Path, features: bool, rows: int)
         samples = (config.vocoder.slice_frames - 1 + 2 * SLICE_MARGIN) * audio.hop_samples
     else:
         samples = (FRAMES + config.model.reference_frames) * audio.hop_samples
-    sound, spans = tf.zeros([rows, samples], tf.int16), tf.ones([rows, 4], tf.int64)
+    sound, spans = tf.zeros([rows, samples], tf.int16), tf.ones([rows, SPANS], tf.int64)
     names = []
     if features:
         export(fix_last(featurizer._featurize), (sound, spans), folder / f"features {name}")

@@ -29,7 +29,7 @@ PLAN = plan_devices(CONFIG.data, xla="on")
 
 import tensorflow as tf  # noqa: E402
 
-from myxtts.batch import HEAD, RawBatch  # noqa: E402
+from myxtts.batch import HEAD, SPANS, RawBatch  # noqa: E402
 from myxtts.models.xtts import XTTS  # noqa: E402
 from myxtts.pipeline.clock import StageClock  # noqa: E402
 from myxtts.pipeline.featurize import Featurizer  # noqa: E402
@@ -51,8 +51,8 @@ class Repeated:
         samples = (FRAMES + CONFIG.model.reference_frames) * CONFIG.audio.hop_samples
         labels = rng.integers(3, 60, (ROWS, HEAD + TOKENS + FRAMES))
         labels[:, :HEAD] = TOKENS, FRAMES, CONFIG.model.reference_frames, 1
-        spans = np.zeros((count, ROWS, 4), np.int64)
-        spans[:] = FRAMES, CONFIG.model.reference_frames, 0, 0
+        spans = np.zeros((count, ROWS, SPANS), np.int64)
+        spans[:] = FRAMES, CONFIG.model.reference_frames, 0, 0, 0
         spans[:, :, 2] = np.arange(count)[:, None]
         self._audio = rng.integers(-9000, 9000, (ROWS, samples)).astype(np.int16)
         self._spans, self._labels = spans, labels

@@ -15,6 +15,7 @@ import tensorflow as tf
 from myxtts.config.config import XTTSConfig
 
 HEAD = 4  # columns of the labels before the tokens: text, mel and reference length, weight
+SPANS = 5  # columns of the spans
 SLICE_MARGIN = 4  # mel frames of sound before and after a vocoder's slice that its first and last windows reach into
 
 
@@ -22,7 +23,8 @@ class RawBatch(NamedTuple):
     """Clips of one bucket as the host made them."""
 
     audio: tf.Tensor  # int16 [B, samples]: a clip and its reference, or a vocoder's slice with its margins
-    spans: tf.Tensor  # int64 [B, 4]: real frames of clip and reference, and a seed, the same in every row
+    spans: tf.Tensor  # int64 [B, SPANS]: real frames of clip and reference, a seed of two numbers that is the same in
+    # every row, and the row's own place in the whole batch
     labels: tf.Tensor  # int64 [B, HEAD + T + M]: lengths and weight, tokens, pitch as bytes
 
 

@@ -4,6 +4,7 @@ In: what the driver's own library (NVML) tells, ids as nvidia-smi gives them, CU
 Out: the value of CUDA_VISIBLE_DEVICES that shows TensorFlow just the cards that are used; TensorFlow is not imported.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pynvml
@@ -14,7 +15,8 @@ VISIBLE, ORDER = "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"
 TOO_NEW = 12  # compute capability from which on TensorFlow 2.21 aborts the process
 RESERVED_MB = 1536  # of a card's memory that CUDA, cuDNN and cuBLAS need besides TensorFlow's own
 ONE_DEVICE = "`data.data_gpu=none` `data.model_gpu=none`"
-INSTEAD = f"set `data.virtual_devices=2` to try it on the CPU, or {ONE_DEVICE} to use one device"
+MODEL_GPU = "data.model_gpu"
+INSTEAD = f"set `data.virtual_devices={{}}` to try it on the CPU, or {ONE_DEVICE} to use one device"
 
 
 @dataclass(frozen=True)
@@ -115,8 +117,8 @@ def has_slices(preset: str | None) -> bool:
     return any(entry.startswith("MIG-") for entry in _entries(preset or ""))
 
 
-def choose_two(data_gpu: int, model_gpu: int, found: FoundCards, preset: str | None) -> str:
-    """The list of visible cards that makes the data card the first and the model card the second.
+def choose_cards(wanted: Sequence[tuple[str, int]], found: FoundCards, preset: str | None) -> str:
+    """The list of visible cards that shows TensorFlow the wanted ones in their order: (setting, id), (setting, id), ...
 
     Ids are nvidia-smi's. A list that is already set (by a scheduler) keeps its say: an id that it leaves out is
     refused.
@@ -125,25 +127,31 @@ def choose_two(data_gpu: int, model_gpu: int, found: FoundCards, preset: str | N
         UsageError: too few cards, one that is not there, or one that cannot be used.
     """
     where = f" (in {VISIBLE}={preset})" if preset is not None else ""
+    needed = len(wanted)
     if has_slices(preset):
         raise TooFewDevices(
-            f"Multi-GPU requires at least 2 GPUs{where}: CUDA gives a process one MIG slice only, however many are "
-            f"listed; use two whole cards, or {ONE_DEVICE} to use one slice"
+            f"Multi-GPU requires at least {needed} GPUs{where}: CUDA gives a process one MIG slice only, however many "
+            f"are listed; use whole cards, or {ONE_DEVICE} to use one slice"
         )
     allowed = allowed_cards(found, preset)
     reason = f" ({found.reason})" if found.reason else ""
-    if len(allowed) < 2:
-        raise TooFewDevices(f"Multi-GPU requires at least 2 GPUs, found {len(allowed)}{where}{reason}; {INSTEAD}")
-    for key, wanted in (("data.data_gpu", data_gpu), ("data.model_gpu", model_gpu)):
-        if wanted not in allowed:
-            ids = sorted(allowed)
+    if len(allowed) < needed:
+        instead = INSTEAD.format(needed)
+        raise TooFewDevices(
+            f"Multi-GPU requires at least {needed} GPUs, found {len(allowed)}{where}{reason}; {instead}"
+        )
+    ids = sorted(allowed)
+    for key, number in wanted:
+        if number not in allowed:
+            first = "" if wanted[0][0] == MODEL_GPU else f"`data.data_gpu={ids[0]}` "
+            others = ",".join(map(str, ids[needed - len([k for k, _ in wanted if k == MODEL_GPU]) : needed]))
             raise UsageError(
-                f"`{key}={wanted}`: no such GPU{where}; found {', '.join(map(str, ids))}; "
-                f"set `data.data_gpu={ids[0]}` `data.model_gpu={ids[1]}`"
+                f"`{key}={number}`: no such GPU{where}; found {', '.join(map(str, ids))}; "
+                f"set {first}`{MODEL_GPU}={others}`"
             )
-        if found.cards[wanted].too_new:
-            raise UsageError(f"`{key}={wanted}`: {_why_too_new(found.cards[wanted])}")
-    return f"{allowed[data_gpu]},{allowed[model_gpu]}"
+        if found.cards[number].too_new:
+            raise UsageError(f"`{key}={number}`: {_why_too_new(found.cards[number])}")
+    return ",".join(allowed[number] for _, number in wanted)
 
 
 def choose_one(found: FoundCards, preset: str | None) -> str | None:

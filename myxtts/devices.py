@@ -8,13 +8,13 @@ import os
 import re
 import resource
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import Any
 
-from myxtts.cards import ORDER, VISIBLE, card_number, choose_one, choose_two, default_limit_mb, find_cards
+from myxtts.cards import MODEL_GPU, ORDER, VISIBLE, card_number, choose_cards, choose_one, default_limit_mb, find_cards
 from myxtts.config.config import DataConfig
 from myxtts.errors import RunError, TooFewDevices, UsageError
 from myxtts.runtime import import_tensorflow
@@ -29,12 +29,13 @@ _chosen: dict[str, str | None] = {}  # the list of visible devices that we set, 
 
 @dataclass(frozen=True)
 class DevicePlan:
-    """Names of the two roles; equal when one device does both."""
+    """Names of the roles; where one device does both, or those that train prepare too, the first two are equal."""
 
     data_device: str
-    model_device: str
+    model_device: str  # the first that trains
     data_label: str = ""  # what a person calls it: a GPU's id, or the device's name
-    model_label: str = ""
+    model_label: str = ""  # of all that train
+    helpers: tuple[str, ...] = ()  # others that train
     pipeline: str = "buffered"  # sequential, buffered, split or parallel
     virtual: int = 0
     xla: str = "auto"  # one of config.XLA
@@ -45,13 +46,13 @@ class DevicePlan:
 
     @property
     def training_devices(self) -> tuple[str, ...]:
-        """All that train, each on its part of a batch; the model's weights lie on the first."""
-        helping = (self.data_device,) if self.pipeline == "parallel" else ()
-        return (self.model_device, *helping)
+        """All that train, each on its shard of a batch."""
+        also = (self.data_device,) if self.pipeline == "parallel" and self.data_device != self.model_device else ()
+        return (self.model_device, *self.helpers, *also)
 
     @property
     def shares_batches(self) -> bool:
-        """Whether several devices train on parts of each batch."""
+        """Whether several devices train on shards of each batch."""
         return len(self.training_devices) > 1
 
     @property
@@ -75,16 +76,23 @@ class DevicePlan:
         """Whether layers take the forms that a card is quick at, which they are only where XLA compiles them."""
         return self.trains_on_gpu and self.compiled
 
-    def preparing(self, number: int) -> str:
-        """Where a batch is prepared; where several devices train, they take turns."""
-        turns = self.training_devices
-        return turns[number % len(turns)] if self.shares_batches else self.data_device
+    @property
+    def preparing_devices(self) -> tuple[str, ...]:
+        """All that prepare: one for the whole batch, or each that trains its own shard."""
+        return (self.data_device,) if self.data_device not in self.training_devices else self.training_devices
+
+    @property
+    def prepares_while_training(self) -> bool:
+        """Whether a device that trains also prepares."""
+        return self.data_device in self.training_devices
 
     def alone(self) -> "DevicePlan":
         """The same with everything on the model device, for what is not worth two."""
         if not self.shares_batches:
             return self
-        return replace(self, data_device=self.model_device, data_label=self.model_label, pipeline="buffered")
+        return replace(
+            self, data_device=self.model_device, data_label=self.model_label, helpers=(), pipeline="buffered"
+        )
 
     def with_model_on(self, device: str) -> "DevicePlan":
         """The same plan with another model device, named in any of TensorFlow's ways."""
@@ -121,16 +129,18 @@ def check_request(data: DataConfig) -> None:
     Raises:
         UsageError: with what was found and what to type.
     """
-    pair = data.gpu_pair
+    gpus = data.gpus
     if data.virtual_devices < 0 or data.virtual_devices > 64:
         raise UsageError(f"`data.virtual_devices` is {data.virtual_devices}; choose 1 to 64, or 0 for none")
-    if pair is None and data.data_gpu is not None:
+    if not gpus and data.data_gpu is not None:
         raise UsageError(f"`data.data_gpu={data.data_gpu}` needs `data.model_gpu` too; {BOTH_IDS}")
-    if pair is None and data.model_gpu is not None:
+    if not gpus and data.model_gpu is not None:
         raise UsageError(f"`data.model_gpu={data.model_gpu}` needs `data.data_gpu` too; {BOTH_IDS}")
-    if pair and pair[0] == pair[1]:
-        raise UsageError(f"`data.data_gpu` and `data.model_gpu` are both {pair[0]}; {BOTH_IDS}")
-    if data.memory_isolation and not pair:
+    if data.data_gpu in data.model_gpus:
+        raise UsageError(f"`data.data_gpu` and `data.model_gpu` are both {data.data_gpu}; {BOTH_IDS}")
+    if twice := [number for number in data.model_gpus if data.model_gpus.count(number) > 1]:
+        raise UsageError(f"`data.model_gpu` names GPU {twice[0]} twice; name each once")
+    if data.memory_isolation and not gpus:
         raise UsageError(f"`data.memory_isolation` needs two GPUs; add {TWO_GPUS}")
     if data.memory_isolation and data.virtual_devices:
         raise UsageError(
@@ -139,21 +149,31 @@ def check_request(data: DataConfig) -> None:
     for name, once_usual in (("data_gpu_memory", 8192), ("model_gpu_memory", 16384)):  # saved configurations hold these
         if getattr(data, name) not in (0, once_usual) and not data.memory_isolation:
             raise UsageError(f"`data.{name}` needs `data.memory_isolation`")
-    if data.pipeline in ("split", "parallel") and not pair:
+    if data.pipeline in ("split", "parallel") and (not gpus or data.data_gpu is None):
         raise UsageError(f"`data.pipeline={data.pipeline}` needs two devices; add {TWO_GPUS}")
+    if data.pipeline in ("parallel", "buffered") and len(data.model_gpus) > 1 and data.data_gpu is not None:
+        raise UsageError(
+            f"`data.pipeline={data.pipeline}` has no device that only prepares; leave `data.data_gpu` or it out"
+        )
     if data.pipeline == "parallel" and data.batch_size % 2:
         raise UsageError(
             f"`data.pipeline=parallel` halves every batch; `data.batch_size={data.batch_size}` must be even"
         )
-    if pair and data.virtual_devices and max(pair) >= data.virtual_devices:
+    if gpus and data.virtual_devices and max(gpus) >= data.virtual_devices:
         raise TooFewDevices(
-            f"Multi-GPU requires devices {pair[0]} and {pair[1]}, found {data.virtual_devices} virtual devices; "
-            f"set `data.virtual_devices={max(pair) + 1}`"
+            f"Multi-GPU requires devices {and_last(gpus)}, found {data.virtual_devices} virtual devices; "
+            f"set `data.virtual_devices={max(gpus) + 1}`"
         )
 
 
+def and_last(numbers: Sequence[object]) -> str:
+    """`0, 1 and 2`."""
+    *first, last = map(str, numbers)
+    return f"{', '.join(first)} and {last}" if first else last
+
+
 def select_gpus(data: DataConfig) -> None:
-    """Checks the request and makes just the cards that are used visible to TensorFlow: two, or one.
+    """Checks the request and makes just the cards that are used visible to TensorFlow.
 
     Must run before TensorFlow looks at the devices: it lists visible GPUs in physical order whatever it is told later,
     and takes memory on each of them. Called again it changes nothing.
@@ -165,14 +185,15 @@ def select_gpus(data: DataConfig) -> None:
     found, visible = find_cards(), None
     if data.virtual_devices:
         visible = "" if len(found) else None  # no card is used: none is shown
-    elif data.gpu_pair:
-        visible = choose_two(*data.gpu_pair, found, preset)
+    elif data.gpus:
+        data_gpu = [("data.data_gpu", data.data_gpu)] if data.data_gpu is not None else []
+        visible = choose_cards([*data_gpu, *((MODEL_GPU, gpu) for gpu in data.model_gpus)], found, preset)
     else:
         visible = choose_one(found, preset)
     if visible is None:  # no card; whatever is set stays
         return
     if os.environ.get(VISIBLE) != visible and _has_listed_devices():
-        if data.virtual_devices or not data.gpu_pair:
+        if data.virtual_devices or not data.gpus:
             return  # it has been told before, or somebody else decides
         raise RunError("TensorFlow already uses the GPUs; call myxtts.devices.select_gpus(config.data) before it does")
     os.environ[VISIBLE], os.environ[ORDER] = visible, "PCI_BUS_ID"
@@ -192,7 +213,7 @@ def _has_listed_devices() -> bool:
 
 
 def plan_devices(data: DataConfig = _DEFAULTS, xla: str = "auto") -> DevicePlan:
-    """Sets TensorFlow's devices up as asked and names the two roles.
+    """Sets TensorFlow's devices up as asked and names the roles.
 
     The plan decides all that depends on the kind of device.
 
@@ -202,32 +223,39 @@ def plan_devices(data: DataConfig = _DEFAULTS, xla: str = "auto") -> DevicePlan:
     """
     select_gpus(data)
     tf = import_tensorflow()
-    pair, names = data.gpu_pair, pair_names(data)
+    names = device_names(data)
     if data.virtual_devices:
         _split_cpu(tf, data.virtual_devices)
-        labels = one, two = names or (HOST, HOST)
+        names = labels = names or (HOST,)
     else:
         gpus = tf.config.list_physical_devices("GPU")
-        if pair and len(gpus) != 2:
+        if names and len(gpus) != len(names):
             raise TooFewDevices(
-                f"Multi-GPU requires at least 2 GPUs, found {len(gpus)} that TensorFlow can use; install its CUDA "
-                "packages (pip install 'myxtts[gpu]') and run myxtts validate"
+                f"Multi-GPU requires at least {len(names)} GPUs, found {len(gpus)} that TensorFlow can use; install "
+                "its CUDA packages (pip install 'myxtts[gpu]') and run myxtts validate"
             )
         set_memory(tf, gpus, data)
-        one, two = names or (("/GPU:0", "/GPU:0") if gpus else (HOST, HOST))
-        labels = (str(pair[0]), str(pair[1])) if pair else (one, two)
-    pipeline = data.pipeline or ("split" if pair else "buffered")
-    if pipeline == "buffered":  # both roles on the device that trains
-        one, labels = two, (labels[1], labels[1])
-    return DevicePlan(one, two, *labels, pipeline=pipeline, virtual=data.virtual_devices, xla=xla)
+        labels = tuple(map(str, data.gpus))
+        if not names:
+            names = labels = ("/GPU:0" if gpus else HOST,)
+    pipeline = data.pipeline or ("buffered" if data.data_gpu is None else "split")
+    first = 0 if data.data_gpu is None else 1  # that trains
+    prepares = 0 if pipeline != "buffered" else first  # or both roles lie on the device that trains
+    return DevicePlan(
+        names[prepares],
+        names[first],
+        labels[prepares] if prepares < first else ", ".join(labels[first:]),
+        ", ".join(labels[first:]),
+        helpers=names[first + 1 :],
+        pipeline=pipeline,
+        virtual=data.virtual_devices,
+        xla=xla,
+    )
 
 
-def pair_names(data: DataConfig) -> tuple[str, str] | None:
-    """What TensorFlow calls the two devices of the two ids; GPUs are always the first and the second that it sees."""
-    if not data.gpu_pair:
-        return None
-    one, two = data.gpu_pair
-    return (f"/CPU:{one}", f"/CPU:{two}") if data.virtual_devices else ("/GPU:0", "/GPU:1")
+def device_names(data: DataConfig) -> tuple[str, ...]:
+    """What TensorFlow calls the devices of the ids, the one that prepares first; it sees GPUs in that order."""
+    return tuple(f"/CPU:{gpu}" if data.virtual_devices else f"/GPU:{place}" for place, gpu in enumerate(data.gpus))
 
 
 def best_device(wanted: str | None = None) -> str:
@@ -268,10 +296,10 @@ def _has_started() -> bool:
 
 
 def memory_limits(data: DataConfig) -> tuple[int, ...]:
-    """MB that each of the two GPUs may use; none where memory is not limited. By default all that a card can give."""
-    if not data.memory_isolation or not data.gpu_pair:
+    """MB that each of the GPUs may use; none where memory is not limited. By default all that a card can give."""
+    if not data.memory_isolation:
         return ()
-    asked = zip(data.gpu_pair, (data.data_gpu_memory, data.model_gpu_memory), strict=True)
+    asked = ((gpu, data.data_gpu_memory if gpu == data.data_gpu else data.model_gpu_memory) for gpu in data.gpus)
     return tuple(limit or default_limit_mb(number, find_cards()) for number, limit in asked)
 
 
@@ -321,7 +349,7 @@ def memory_peaks(plan: DevicePlan) -> dict[str, float | None]:
     """The most memory in MB that TensorFlow has used on each GPU; None for a CPU, of which it keeps no account."""
     tf = import_tensorflow()
     peaks: dict[str, float | None] = {}
-    for device in dict.fromkeys((plan.data_device, plan.model_device)):
+    for device in dict.fromkeys((plan.data_device, *plan.training_devices)):
         if "GPU" not in device:
             peaks[device] = None
         else:
@@ -338,8 +366,8 @@ def watched_gpus(data: DataConfig) -> tuple[int, ...]:
     """The ids, as nvidia-smi gives them, of the GPUs that a run with these settings uses; none for MIG slices."""
     if data.virtual_devices:
         return ()
-    if data.gpu_pair:
-        return data.gpu_pair[1:] if data.pipeline == "buffered" else data.gpu_pair
+    if data.gpus:
+        return data.model_gpus if data.pipeline == "buffered" else data.gpus
     select_gpus(data)
     number = card_number(os.environ.get(VISIBLE, "").split(",")[0].strip(), find_cards())
     return () if number is None else (number,)

@@ -79,7 +79,7 @@ class Source:
 
         def load(number):
             with tf.control_dependencies([tf.numpy_function(check, [number], tf.int64)]):
-                spans = tf.stack([head[1], head[2], number, 0])
+                spans = tf.stack([head[1], head[2], number, 0, 0])
                 labels = tf.concat([tf.constant(head, tf.int64), tf.ones([8 + FRAMES], tf.int64)], 0)
                 rows = [tf.repeat(tf.cast(part, tf.int64)[None], ROWS, 0) for part in (spans, labels)]
                 return RawBatch(tf.constant(audio), *rows)

@@ -43,6 +43,16 @@ def gpu(word: str) -> int | None:
     return int(word)
 
 
+def gpus(word: str) -> int | tuple[int, ...] | None:
+    """Reads the ids of one card or several, or none."""
+    found = tuple(gpu(part.strip()) for part in word.split(","))
+    if len(found) == 1:
+        return found[0]
+    if None in found:
+        raise argparse.ArgumentTypeError(f"{word}: give ids as in nvidia-smi, such as 1,2,3, or none")
+    return tuple(number for number in found if number is not None)
+
+
 class Renamed(argparse.Action):
     """Takes the word of a flag that has another name today, and says so."""
 
@@ -164,7 +174,7 @@ SHAPES = (
 )
 DEVICES: tuple[Flag | Switch, ...] = (
     Flag("--data-gpu", "data.data_gpu", gpu, "GPU that prepares the data, as in nvidia-smi", "ID"),
-    Flag("--model-gpu", "data.model_gpu", gpu, "GPU that trains", "ID"),
+    Flag("--model-gpu", "data.model_gpu", gpus, "GPU that trains, or several, such as 1,2,3", "ID"),
     Flag("--virtual-devices", "data.virtual_devices", int, "parts of the CPU that stand in for GPUs", "N"),
     Switch("--enable-memory-isolation", "data.memory_isolation", True, "a hard memory limit for each of the two GPUs"),
     *(

@@ -56,7 +56,7 @@ def flag_words(command: str, key: str, value: object) -> list[str]:
             if str(action.const).lower() == str(value).lower():
                 return [action.option_strings[0]]
             continue
-        word = "none" if value is None else str(value)
+        word = "none" if value is None else ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
         return [f"{action.option_strings[0]}={word}"] if word.startswith("-") else [action.option_strings[0], word]
     return []
 

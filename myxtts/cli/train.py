@@ -99,7 +99,7 @@ def run(options: argparse.Namespace) -> int:
         say(*(f"   {line}" for line in describe(config, dict.fromkeys(chosen, "auto"))))
 
     plan = plan_devices(config.data)
-    say(*configured_lines(plan, config.data), *pipeline_lines(plan, config.data), *model_lines(plan))
+    say(*configured_lines(plan, config.data), *pipeline_lines(plan, config), *model_lines(plan))
     facts = collect_facts(
         config, plan, packs.train, find_cards(), watched_gpus(config.data), built[0], resume is not None
     )

@@ -10,9 +10,10 @@ from rich.console import Console
 from myxtts.cli.flags import in_flags
 from myxtts.cli.settings import configure
 from myxtts.config.config import DataConfig
-from myxtts.devices import check_request, pair_names
+from myxtts.devices import check_request, device_names
 from myxtts.diagnostics.checks import Check, Section
 from myxtts.diagnostics.validate import validate
+from myxtts.errors import UsageError
 
 RULE = "=" * 60
 
@@ -22,6 +23,8 @@ def run(options: argparse.Namespace) -> int:
     data = configure(options)[0].data
     if data.data_gpu is None and data.model_gpu is None:
         data = replace(data, data_gpu=0, model_gpu=1)
+    if len(data.model_gpus) > 1:
+        raise UsageError("two devices are validated at a time; name one of them as --model-gpu")
     data = replace(data, pipeline="split")
     check_request(data)
     console = Console()
@@ -57,7 +60,7 @@ def _ending(data: DataConfig, checks: list[Check]) -> list[str]:
         words = f"❌ {failures} validation check{'s' * (failures > 1)} failed"
         return [words + (f", {not_run} not run" if not_run else ""), "Each failed check says what to do."]
     lines = ["🎉 All validation checks passed!", "Your system is ready for dual-GPU training."]
-    names = pair_names(data)
+    names = device_names(data)
     if data.virtual_devices and names:
         lines += [
             f"This was on virtual devices ({' and '.join(names)}, parts of the CPU). It proves that model, placement,",
@@ -74,7 +77,7 @@ def _document(data: DataConfig, sections: list[Section], checks: list[Check]) ->
         "failures": failures,
         "not_run": not_run,
         "virtual_devices": data.virtual_devices,
-        "devices": pair_names(data),
+        "devices": device_names(data),
         "sections": [
             {"name": section.name, "checks": [_check_document(check) for check in section.checks]}
             for section in sections

@@ -178,14 +178,14 @@ class DataConfig:
     reference_gain_db: float = 6.0  # a reference is made louder or softer by up to this, so that level is no voice
     pipeline_buffer_size: int = 50
     prefetch: int = 0  # most batches ready on the model device; 0: by batch size
-    data_gpu: int | None = None  # as nvidia-smi numbers them; both or neither, None: not given
-    model_gpu: int | None = None
+    data_gpu: int | None = None  # as nvidia-smi numbers them; None: not given
+    model_gpu: int | tuple[int, ...] | None = None  # several: each trains on its share of every batch
     virtual_devices: int = 0  # parts of the CPU that stand in for GPUs
     memory_isolation: bool = False
     data_gpu_memory: int = 0  # MB, with memory_isolation; 0: all that the card has, less what CUDA itself needs
     model_gpu_memory: int = 0
-    pipeline: str = ""  # one of PIPELINES; empty: split with two devices, buffered with one
-    model_start_delay: float = 2.0  # shortest wait before the first step with two devices, seconds
+    pipeline: str = ""  # one of PIPELINES; empty: split where one device prepares for others, else buffered
+    model_start_delay: float = 2.0  # shortest wait before the first step where one prepares for others, seconds
     stall_timeout: float = 120.0  # seconds without a batch after which a run ends
 
     def __post_init__(self) -> None:
@@ -208,9 +208,15 @@ class DataConfig:
                 0 <= getattr(self, name) <= longest,
                 f"`data.{name}` is {getattr(self, name)}; it must lie between 0 and {longest} seconds",
             )
-        for name in ("data_gpu", "model_gpu"):
-            number = getattr(self, name)
-            _require(number is None or number >= 0, f"`data.{name}` is {number}; give an id as in nvidia-smi, or none")
+        if isinstance(self.model_gpu, list | tuple) and len(self.model_gpu) < 2:
+            object.__setattr__(self, "model_gpu", next(iter(self.model_gpu), None))
+        elif isinstance(self.model_gpu, list):
+            object.__setattr__(self, "model_gpu", tuple(self.model_gpu))
+        for name, numbers in (("data_gpu", (self.data_gpu,)), ("model_gpu", self.model_gpus)):
+            for number in numbers:
+                _require(
+                    number is None or number >= 0, f"`data.{name}` is {number}; give an id as in nvidia-smi, or none"
+                )
         for name, most in (
             ("prefetch", 1024),
             ("num_workers", 1024),
@@ -232,9 +238,23 @@ class DataConfig:
         )
 
     @property
-    def gpu_pair(self) -> tuple[int, int] | None:
-        """The ids of the data GPU and the model GPU; None where one of them is not given."""
-        return None if self.data_gpu is None or self.model_gpu is None else (self.data_gpu, self.model_gpu)
+    def model_gpus(self) -> tuple[int, ...]:
+        """The ids of all GPUs that train; none where none is given."""
+        if self.model_gpu is None:
+            return ()
+        return self.model_gpu if isinstance(self.model_gpu, tuple) else (self.model_gpu,)
+
+    @property
+    def gpus(self) -> tuple[int, ...]:
+        """The ids of all GPUs, the one that prepares first; none where too few are given to name roles."""
+        if self.data_gpu is not None:
+            return (self.data_gpu, *self.model_gpus) if self.model_gpus else ()
+        return self.model_gpus if len(self.model_gpus) > 1 else ()
+
+    @property
+    def replicas(self) -> int:
+        """How many devices train, each on `batch_size` clips."""
+        return max(1, len(self.model_gpus))
 
 
 @dataclass(frozen=True)
@@ -337,6 +357,11 @@ class XTTSConfig:
         return TARGETS[self.training.target]
 
     @property
-    def step_clips(self) -> int:
-        """Clips of one optimizer step."""
+    def device_clips(self) -> int:
+        """Clips of one optimizer step on each device that trains."""
         return self.data.batch_size * self.training.grad_accum
+
+    @property
+    def step_clips(self) -> int:
+        """Clips of one optimizer step, on all devices together."""
+        return self.device_clips * self.data.replicas

@@ -6,6 +6,7 @@ Out: an `XTTSConfig` and {"section.name": where it came from}; also saves one an
 
 import dataclasses
 import difflib
+import re
 import types
 import typing
 from collections.abc import Mapping
@@ -43,8 +44,13 @@ def _convert(key: str, value: Any, wanted: Any, source: str) -> Any:
     if type(None) in typing.get_args(wanted):
         if _is_not_given(value):
             return None
-        [wanted] = (kind for kind in typing.get_args(wanted) if kind is not type(None))
+        wanted, *others = (kind for kind in typing.get_args(wanted) if kind is not type(None))
         or_none = " or none"
+        if others:  # one number or several
+            if isinstance(value, str) and re.fullmatch(r"\s*\d+(\s*,\s*\d+)*\s*", value):
+                value = [int(word) for word in value.split(",")]
+            if isinstance(value, list | tuple) and all(type(one) is int for one in value):
+                return tuple(value)
     if wanted is float and isinstance(value, int | float) and not isinstance(value, bool):
         return float(value)
     if wanted is float and isinstance(value, str):
@@ -156,7 +162,12 @@ def lines_of_difference(ours: Any, theirs: Any, section: str) -> list[str]:
 
 def save(config: XTTSConfig, path: Path) -> None:
     """The whole configuration as YAML that `load` reads back equal."""
-    path.write_text(yaml.safe_dump(dataclasses.asdict(config), sort_keys=False), encoding="utf-8")
+    values = dataclasses.asdict(config)
+    plain = {
+        section: {name: list(value) if isinstance(value, tuple) else value for name, value in entries.items()}
+        for section, entries in values.items()
+    }
+    path.write_text(yaml.safe_dump(plain, sort_keys=False), encoding="utf-8")
 
 
 def load(path: Path) -> XTTSConfig:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 import tensorflow as tf
 
-from myxtts.batch import HEAD, SLICE_MARGIN, RawBatch
+from myxtts.batch import HEAD, SLICE_MARGIN, SPANS, RawBatch
 from myxtts.config.config import XTTSConfig
 from myxtts.data.buckets import (
     BucketShape,
@@ -108,8 +108,9 @@ class HostDataset:
         real = clips[clips >= 0]
         rows = self.clips[np.resize(real, size)]
         chance = np.random.default_rng([self.config.training.seed, number])
-        spans = np.zeros((size, 4), np.int64)
-        spans[:, 2:] = number, self.config.training.seed
+        spans = np.zeros((size, SPANS), np.int64)
+        spans[:, 2:4] = number, self.config.training.seed
+        spans[:, 4] = np.arange(size)
         if self.config.kind.speaks:
             audio, labels = self._pair_with_references(rows, self.buckets[bucket].shape, real, chance)
             spans[:, :2] = labels[:, 1:3]
@@ -176,7 +177,7 @@ class HostDataset:
             return self.assemble(plan(epoch).buckets[place], plan(epoch).clips[place], int(number))
 
         size = self.config.step_clips
-        types, shapes = [tf.int16, tf.int64, tf.int64], [[size, None], [size, 4], [size, None]]
+        types, shapes = [tf.int16, tf.int64, tf.int64], [[size, None], [size, SPANS], [size, None]]
 
         def load_in_graph(number: tf.Tensor) -> RawBatch:
             parts = tf.numpy_function(load, [number], types)

@@ -242,7 +242,7 @@ class Profiler:
 
     def _time_parts(self, batches: int) -> dict[str, float]:
         """Means over some batches of what a step consists of."""
-        plan = replace(self._work.devices, pipeline="sequential")
+        plan = replace(self._work.devices.alone(), pipeline="sequential")
         found: list[dict[str, float]] = []
         options = FeedOptions(transfer=self._work.transfer)
         with Feed(self._work.source, self._work.featurizer, plan, StageClock(), options) as feed:
@@ -286,10 +286,10 @@ class Profiler:
         """Each way by running it over the same batches where the devices exist, else by the stage model."""
         now = measured.arrangement.mode
         ways = {now: Way(measured.step_seconds, True)}
-        two = self._work.devices.two_devices
+        two, many = self._work.devices.two_devices, bool(self._work.devices.helpers)
         for place, name in enumerate(("sequential", "buffered", "split", "parallel")):
             show("comparing", place, 4)
-            if name == now or (name == "parallel" and not self._work.can_share):
+            if name == now or (name == "parallel" and not self._work.can_share) or (many and name != "sequential"):
                 continue
             if name in ("split", "parallel") and not two:
                 other = predict(measured.times, replace(measured.arrangement, mode=name))

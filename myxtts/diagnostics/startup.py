@@ -68,7 +68,7 @@ class StartupFacts:
     size: str  # the preset
     cost: StepCost | None  # of a step; None where single values differ from the preset
     cards: tuple[CardInUse, ...]  # empty on a CPU, split into virtual devices or not
-    batch_shares: int  # devices that a batch is divided among
+    batch_shares: int  # devices that `batch_size` clips are divided among
     pipeline: str
     batch_size: int
     grad_accum: int
@@ -282,7 +282,7 @@ def collect_facts(
         size=config.model.size,
         cost=_cost(config),
         cards=cards,
-        batch_shares=len(plan.training_devices),
+        batch_shares=len(plan.training_devices) // data.replicas,
         pipeline=plan.pipeline,
         batch_size=data.batch_size,
         grad_accum=training.grad_accum,
@@ -295,7 +295,7 @@ def collect_facts(
         hours=pack.seconds / 3600,
         mean_frames=float(frames.mean()),
         longest_frames=int(frames.max()),
-        preparing_mb=config.step_clips * preparing,
+        preparing_mb=config.step_clips * preparing / len(plan.preparing_devices),
         new_model=not resumed and not training.init_from,
         voice_fits=config.audio == AudioConfig() and data.front_end == "phonemes" and _is_preset(config.model),
         verdict=verdict,
@@ -309,7 +309,7 @@ def _cards_in_use(
         return ()
     data = config.data
     limits = {"data": data.data_gpu_memory, "model": data.model_gpu_memory} if data.memory_isolation else {}
-    roles = ("data", "model")[-len(numbers) :] if numbers else ()
+    roles = ["data" if number == data.data_gpu else "model" for number in numbers]
     return tuple(
         CardInUse(role, number, card.memory_mb, card.bandwidth, limits.get(role, 0))
         for role, number in zip(roles, numbers, strict=True)

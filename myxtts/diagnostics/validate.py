@@ -25,10 +25,10 @@ from myxtts.config.load import build
 from myxtts.devices import (
     DevicePlan,
     best_device,
+    device_names,
     import_tensorflow,
     memory_limits,
     move,
-    pair_names,
     plan_devices,
     require_on,
     select_gpus,
@@ -57,16 +57,16 @@ def validate(data: DataConfig) -> Iterator[Section | Check]:
 
 class _Validation:
     def __init__(self, data: DataConfig, stack: ExitStack):
-        names = pair_names(data)
-        if data.gpu_pair is None or names is None:
+        names = device_names(data)
+        if len(names) != 2 or data.data_gpu is None:
             raise UsageError("two devices are validated; give `data.data_gpu` and `data.model_gpu`")
         self._data, self._stack = data, stack
         self._virtual = bool(data.virtual_devices)
         if self._virtual:
-            self._data_name, self._model_name = self._labels = names
+            self._data_name, self._model_name = self._labels = names[0], names[1]
         else:
             self._data_name, self._model_name = (name.strip("/") for name in names)
-            self._labels = (f"GPU {data.gpu_pair[0]}", f"GPU {data.gpu_pair[1]}")
+            self._labels = (f"GPU {data.gpus[0]}", f"GPU {data.gpus[1]}")
         self._checks = Checks()
         self._found: dict[str, Any] = {}
 

@@ -38,13 +38,13 @@ def real_workload(config: XTTSConfig, steps: int) -> Iterator[Workload]:
         config: as for training.
         steps: how many will be measured; their batches are chosen so that they stand for the whole dataset.
     """
-    mode = config.data.pipeline or ("split" if config.data.gpu_pair else "buffered")
+    mode = config.data.pipeline or ("buffered" if config.data.data_gpu is None else "split")
     with tempfile.TemporaryDirectory() as home:
         data, training = config.data, replace(config.training, guide_steps=0, checkpoint_dir=f"{home}/run")
         if not data.train_data:
             make_noise(Path(home) / "clips", config)
             data = replace(data, train_data=f"{home}/clips", cache_dir=f"{home}/cache", val_clips=0, buckets=1)
-        if data.gpu_pair:  # a plan with both devices in it, whichever way is in use
+        if len(data.gpus) == 2 and data.data_gpu is not None:  # a plan with both in it, whichever way is in use
             data = replace(data, pipeline="parallel" if data.batch_size % 2 == 0 else "split")
         run = Run(replace(config, data=data, training=training))
         arrangement = Arrangement(
@@ -62,7 +62,7 @@ def real_workload(config: XTTSConfig, steps: int) -> Iterator[Workload]:
             traces=lambda: run.step.traces + run.featurizer.traces,
             time_parts=functools.partial(time_parts, run),
             can_share=data.batch_size % len(run.devices.training_devices) == 0,
-            spare_gpu=not data.gpu_pair and run.devices.trains_on_gpu and len(usable_cards(find_cards(), None)) > 1,
+            spare_gpu=not data.gpus and run.devices.trains_on_gpu and len(usable_cards(find_cards(), None)) > 1,
         )
 
 

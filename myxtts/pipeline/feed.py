@@ -6,7 +6,8 @@ Out: batches where they are trained on, prepared by a thread of its own; ahead, 
 
 import itertools
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import Protocol, Self
@@ -111,6 +112,7 @@ class Feed:
         self._parts = 1
         self._at, self._iterated = (str(Stage.LOAD), options.start), False
         self._thread = threading.Thread(target=self._produce, name="feed", daemon=True)
+        self._helpers = ThreadPoolExecutor(len(devices.preparing_devices), "feed")  # one thread for each device
 
     @property
     def ready(self) -> int:
@@ -139,6 +141,7 @@ class Feed:
     def __exit__(self, *_error: object) -> None:
         self._buffer.close()
         self._thread.join(LEAVE_SECONDS)  # a source that hangs cannot be ended; its thread dies with the process
+        self._helpers.shutdown(wait=False)
         self._buffer.clear()
 
     def wait_until_primed(self, shortest_seconds: float) -> float:
@@ -209,27 +212,38 @@ class Feed:
                 raw: RawBatch | None = next(source, None)
             if raw is None:
                 return
-            device = self._devices.preparing(number)
-            with self._stage(Stage.PREPROCESS, number), tf.device(device), guarded_copies():
-                floats = self._featurize(raw, device)
-                require_on(device, {"floats": floats}, "features")
+            with self._stage(Stage.PREPROCESS, number), guarded_copies():
+                floats = self._featurize(raw)
                 if self._options.exact:
-                    wait_for(floats)
+                    for share in floats:
+                        wait_for(share)
             # The copy is issued here and not by the training thread: it waits for what is queued on the receiver.
             with self._stage(Stage.TRANSFER, number), tf.device(self._devices.model_device), guarded_copies():
-                batch = self._send_when_it_fits(floats, raw.labels, device)
+                batch = self._send_when_it_fits(floats, raw.labels)
                 if self._options.exact:
                     for shard in batch.shards:
                         wait_for(shard.floats)
             yield batch
             number += 1
 
-    def _featurize(self, raw: RawBatch, device: str) -> tf.Tensor:
-        """Features of a batch; where memory runs out and is to be saved, found in smaller parts from now on."""
-        rows = raw.audio.shape[0]
+    def _featurize(self, raw: RawBatch) -> list[tf.Tensor]:
+        """Features of a batch, an equal share of it by each device that prepares, all at the same time."""
+        devices = self._devices.preparing_devices
+        if len(devices) == 1:
+            return [self._featurize_share(raw.audio, raw.spans, devices[0])]
+        with tf.device(HOST):
+            shares = [tf.split(tensor, len(devices)) for tensor in (raw.audio, raw.spans)]
+        return list(self._helpers.map(self._featurize_share, *shares, devices))
+
+    def _featurize_share(self, audio: tf.Tensor, spans: tf.Tensor, device: str) -> tf.Tensor:
+        """Features on one device; where memory runs out and is to be saved, found in smaller parts from now on."""
+        rows = audio.shape[0]
         while True:
             try:
-                return self._featurize_parts(raw, device, rows // self._parts)
+                with tf.device(device), guarded_copies():
+                    floats = self._featurize_parts(audio, spans, device, rows // self._parts)
+                require_on(device, {"floats": floats}, "features")
+                return floats
             except tf.errors.ResourceExhaustedError:
                 if self._options.save_memory is None or self._parts == rows:
                     raise
@@ -238,26 +252,23 @@ class Feed:
                     f"out of memory: {device} prepares batches in {self._parts} parts from now on"
                 )
 
-    def _featurize_parts(self, raw: RawBatch, device: str, rows: int) -> tf.Tensor:
+    def _featurize_parts(self, audio: tf.Tensor, spans: tf.Tensor, device: str, rows: int) -> tf.Tensor:
         """Features of so many rows at a time. A copy waits for its receiver, so no lock is held meanwhile."""
         found = []
-        for part in range(self._parts):
-            audio, spans = raw.audio, raw.spans
-            if self._parts > 1:
-                with tf.device(HOST):
-                    audio, spans = (x[part * rows : (part + 1) * rows] for x in (audio, spans))
-                    spans += tf.constant([0, 0, 0, part], tf.int64)  # parts draw numbers of their own
-            audio, spans = move(audio, device), move(spans, device)
+        for first in range(0, audio.shape[0], rows):
+            with tf.device(HOST):
+                some = [tensor[first : first + rows] if rows < audio.shape[0] else tensor for tensor in (audio, spans)]
+            moved = [move(tensor, device) for tensor in some]
             with self._options.device_lock:
-                found.append(self._featurizer(audio, spans))
+                found.append(self._featurizer(*moved))
         with self._options.device_lock:
             return found[0] if len(found) == 1 else tf.concat(found, 0)
 
-    def _send_when_it_fits(self, floats: tf.Tensor, labels: tf.Tensor, prepared_on: str) -> StepInput:
+    def _send_when_it_fits(self, floats: Sequence[tf.Tensor], labels: tf.Tensor) -> StepInput:
         """Sends a batch; where memory runs out and is to be saved, fewer batches wait on the model device."""
         while True:
             try:
-                return self._send(floats, labels, prepared_on)
+                return self._send(floats, labels)
             except tf.errors.ResourceExhaustedError:
                 if self._options.save_memory is None or self._buffer.slots == 1:
                     raise
@@ -266,11 +277,9 @@ class Feed:
                 self._options.save_memory(f"out of memory: at most {self._most} batches wait for training from now on")
                 self._buffer.wait_for_room()
 
-    def _send(self, floats: tf.Tensor, labels: tf.Tensor, prepared_on: str) -> StepInput:
+    def _send(self, floats: Sequence[tf.Tensor], labels: tf.Tensor) -> StepInput:
         """A prepared batch on the devices that train."""
-        batch = send(
-            floats, labels, self._featurizer.layout, prepared_on, self._devices.training_devices, self._options.transfer
-        )
+        batch = send(floats, labels, self._featurizer.layout, self._devices.training_devices, self._options.transfer)
         for shard, device in zip(batch.shards, self._devices.training_devices, strict=True):
             require_on(device, {"floats": shard.floats}, "batch")
         return batch

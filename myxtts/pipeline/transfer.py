@@ -1,6 +1,6 @@
 """The copy: a prepared batch to the devices that train on it, and back to one where it is needed whole.
 
-In: floats on the device that prepared them, labels on the host.
+In: floats on the device or the devices that prepared them, labels on the host.
 Out: a `PackedBatch` where one device trains, else a `ShardedBatch`.
      Host to data device: two copies a batch; data to model device: one; host to model device: one; none back.
 """
@@ -17,18 +17,15 @@ Transfer: TypeAlias = Callable[[tf.Tensor, str], tf.Tensor]
 
 
 def send(
-    floats: tf.Tensor,
-    labels: tf.Tensor,
-    layout: Layout,
-    prepared_on: str,
-    devices: Sequence[str],
-    transfer: Transfer = move,
+    floats: Sequence[tf.Tensor], labels: tf.Tensor, layout: Layout, devices: Sequence[str], transfer: Transfer = move
 ) -> StepInput:
-    """A batch on some devices, an equal part on each; cut where it was prepared."""
+    """A batch on some devices, an equal shard on each; what was prepared as a whole is cut where it was prepared."""
     if len(devices) == 1:
-        return PackedBatch(transfer(floats, devices[0]), move(labels, devices[0]), layout)
-    with tf.device(prepared_on):
-        parts = tf.split(floats, len(devices))
+        return PackedBatch(transfer(floats[0], devices[0]), move(labels, devices[0]), layout)
+    parts = floats
+    if len(floats) == 1:
+        with tf.device(floats[0].backing_device):
+            parts = tf.split(floats[0], len(devices))
     with tf.device(HOST):
         parts_of_labels, head = tf.split(labels, len(devices)), labels[:, :HEAD]
     shards = tuple(

@@ -23,11 +23,11 @@ def make_room(batch: StepInput, config: XTTSConfig, parts: int, too_large: str) 
     rows = held.rows // parts
     shape = f"{batch.mel_shape[1]} frames"
     shape = f"{held.tokens} tokens x {shape}" if held.tokens else shape
-    found = f"out of memory with `data.batch_size={config.step_clips // parts}` at the bucket of {shape}"
+    found = f"out of memory with `data.batch_size={config.device_clips // parts}` at the bucket of {shape}"
     if rows == 1:
         raise RunError(f"{found}; {too_large}")
     times = next(factor for factor in range(2, rows + 1) if rows % factor == 0)  # parts stay of equal size
-    smaller = f"`data.batch_size={config.step_clips // parts // times}` `training.grad_accum={times * parts}`"
+    smaller = f"`data.batch_size={config.device_clips // parts // times}` `training.grad_accum={times * parts}`"
     if not config.training.auto_batch:
         raise RunError(
             f"{found}; set {smaller} (the same result in less memory), add `training.auto_batch`, "
@@ -44,7 +44,7 @@ def explaining_memory(config: XTTSConfig, parts: Callable[[], int]) -> Iterator[
     except StageError as error:
         if not error.out_of_memory:
             raise
-        rows = config.step_clips // parts()
+        rows = config.device_clips // parts()
         buffers = "`data.prefetch` or `data.pipeline_buffer_size`"
         advice = f"lower `data.batch_size={rows}`, `training.grad_accum={parts()}`, {buffers}"
         raise RunError(

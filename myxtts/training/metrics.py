@@ -36,7 +36,7 @@ class RunFacts:
             precision=config.training.mixed_precision,
             pipeline=plan.pipeline,
             data_device=plan.data_device,
-            model_device=plan.model_device,
+            model_device=", ".join(plan.training_devices),
         )
 
 

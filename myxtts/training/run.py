@@ -31,7 +31,7 @@ from myxtts.pipeline.stages import Stage
 from myxtts.training.bad_steps import BadSteps
 from myxtts.training.memory import make_room
 from myxtts.training.metrics import Validation
-from myxtts.training.parallel import ParallelStep
+from myxtts.training.replicas import ReplicatedStep
 from myxtts.training.sampler import SampleGenerator
 from myxtts.training.schedule import Schedule
 from myxtts.training.sets import collect_voices, go_without_validation, make_sets
@@ -97,7 +97,7 @@ class Run:
         self.featurizer = self.target.make_featurizer()
         # Feed, sample audio and, with one card, training share the data device: threads take turns to give a card work.
         self._data_lock: AbstractContextManager = threading.RLock() if self.devices.uses_gpu else nullcontext()
-        shared = not self.devices.two_devices
+        shared = self.devices.prepares_while_training
         self.place = Place(self.devices.model_device, self._data_lock if shared else nullcontext())  # of training
         self._make_step(model)
         if saved and resumes:
@@ -117,7 +117,7 @@ class Run:
             self.model = model or self.target.make_model()
             self.model.create_variables()
             self.step = (
-                ParallelStep(self.model, self.target.objective, config, devices, self._data_lock)
+                ReplicatedStep(self.model, self.target.objective, config, devices)
                 if devices.shares_batches
                 else TrainStep(self.model, self.target.objective, config, devices.compiled)
             )
@@ -232,7 +232,7 @@ class Run:
 
     def make_generator(self, sentences: int) -> SampleGenerator:
         """What speaks so many sentences now and then, on a device that does not train."""
-        apart = self.devices.two_devices
+        apart = not self.devices.prepares_while_training
         place = Place(self.devices.data_device, self._data_lock) if apart else Place(HOST)
         spoken = self.val_set or self.train_set
         return self.target.make_generator(Samples(spoken, self.tokenizer, self.voices, place, sentences))

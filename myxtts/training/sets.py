@@ -4,6 +4,8 @@ In: packs and a tokenizer.
 Out: a training set, perhaps a validation set, each speaker's voice, a few sentences.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from myxtts.audio.mel import reference_mel
@@ -26,8 +28,9 @@ def make_sets(packs: Packs, tokenizer: Tokenizer, config: XTTSConfig) -> tuple[H
     train_set = HostDataset(packs.train, tokenizer, config, train)
     if not len(held_out):
         return train_set, None
-    shapes = [bucket.shape for bucket in train_set.buckets]
-    return train_set, HostDataset(packs.held_out, tokenizer, config, held_out, shapes)
+    alone = replace(config, data=replace(config.data, data_gpu=None, model_gpu=None))  # one device validates
+    shapes = [replace(bucket.shape, batch_size=alone.step_clips) for bucket in train_set.buckets]
+    return train_set, HostDataset(packs.held_out, tokenizer, alone, held_out, shapes)
 
 
 def go_without_validation(config: XTTSConfig, clips: int) -> list[str]:

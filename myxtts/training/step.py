@@ -4,7 +4,7 @@ In: a packed batch on the model device.
 Out: the named losses as scalars on the device, not read back.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
@@ -26,6 +26,7 @@ from myxtts.training.schedule import Schedule
 from myxtts.training.tracing import AnyLength
 
 FIRST_SCALE, MOST_SCALE, GROW_AFTER = 2.0**15, 2.0**24, 2000  # of the loss in float16, whose small numbers vanish
+Update = Callable[[tf.Tensor, tf.Tensor], tuple[tf.Tensor, ...]]  # gradient, loss -> what was told of the step
 LEAST_SHARE = 0.5  # of a model's parameters that a checkpoint must hold for it to begin from that
 NOTICEABLE = 1e-3  # of a run's time: a smaller change is not worth a copy to the device
 
@@ -74,12 +75,12 @@ class TrainStep:
         self.parameters.release()
         guidance = lambda taken: self.schedule.guidance(taken)  # noqa: E731 (a resumed run gets another schedule)
         self.gradient = Gradient(model, objective, self.parameters, self._learns, guidance, compiled)
-        self._update = tf.function(self._apply, autograph=False, jit_compile=True)  # one pass over all weights
+        self._update = self.make_update(self.state)
 
     def __call__(self, batch: StepInput, adversarial: bool = False) -> Losses:
         """Runs one step; `adversarial` asks a vocoder's discriminators too."""
         if not isinstance(batch, PackedBatch):
-            raise TypeError("this step trains on one device; a sharded batch needs a ParallelStep")
+            raise TypeError("this step trains on one device; a sharded batch needs a ReplicatedStep")
         return self.apply(*self.find_gradient(batch, adversarial))
 
     def find_gradient(self, batch: PackedBatch, adversarial: bool = False) -> tuple[tf.Tensor, Losses]:
@@ -89,9 +90,7 @@ class TrainStep:
 
     def given(self) -> Given:
         """What a gradient is found from besides a batch, as it is now."""
-        buffers = [buffer.value for buffer in self.model.buffers().values()]
-        weights, taken, scale, *buffers = (v.read_value() for v in (self.weights, self.taken, self.scale, *buffers))
-        return Given(weights, buffers, taken, scale)
+        return given_by(self.state, self.buffers)
 
     def apply(self, gradient: tf.Tensor, losses: Losses) -> Losses:
         """Moves the weights by a gradient."""
@@ -102,7 +101,10 @@ class TrainStep:
         """Tells the schedule how much of its time a run has used, where that has changed noticeably."""
         if abs(share - self._told_elapsed) >= NOTICEABLE:
             self._told_elapsed = share
-            self.elapsed.assign(np.float32(share))
+            self.tell_elapsed(np.float32(share))
+
+    def tell_elapsed(self, share: np.float32) -> None:
+        self.elapsed.assign(share)
 
     def learns(self, weight: keras.Variable) -> bool:
         """Whether a weight of the model is not frozen."""
@@ -112,6 +114,17 @@ class TrainStep:
     @property
     def traces(self) -> int:
         return self.gradient.traces
+
+    @property
+    def state(self) -> "StepState":
+        """The variables that steps change."""
+        optimizer = OptimizerState(self.weights, self.average, self.momentum, self.velocity, self.count)
+        return StepState(optimizer, self.taken, self.elapsed, self.scale, self._good)
+
+    @property
+    def buffers(self) -> list[tf.Variable]:
+        """What the model keeps besides its weights; no step changes it."""
+        return [buffer.value for buffer in self.model.buffers().values()]
 
     def variables(self) -> dict[str, tf.Variable]:
         """Every variable of model, optimizer and moving average by name."""
@@ -213,15 +226,17 @@ class TrainStep:
         table = self.model.symbol_table
         return next((name for name, variable in self.model.named_weights().items() if variable is table), "")
 
-    def _apply(self, gradient: tf.Tensor, loss: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-        """Moves the weights unless something is not finite; what it returns is that of `advance`."""
-        optimizer = OptimizerState(self.weights, self.average, self.momentum, self.velocity, self.count)
-        variables = StepState(optimizer, self.taken, self.elapsed, self.scale, self._good)
-        before = tf.nest.map_structure(lambda variable: variable.read_value(), variables)
-        after, *told = self.advance(before, gradient, loss)
-        for variable, value in zip(tf.nest.flatten(variables), tf.nest.flatten(after), strict=True):
-            variable.assign(value)
-        return tuple(told)
+    def make_update(self, variables: "StepState") -> Update:
+        """What moves these variables by a gradient, one pass over all of them; it returns what `advance` tells."""
+
+        def update(gradient: tf.Tensor, loss: tf.Tensor) -> tuple[tf.Tensor, ...]:
+            before = tf.nest.map_structure(lambda variable: variable.read_value(), variables)
+            after, *told = self.advance(before, gradient, loss)
+            for variable, value in zip(tf.nest.flatten(variables), tf.nest.flatten(after), strict=True):
+                variable.assign(value)
+            return tuple(told)
+
+        return tf.function(update, autograph=False, jit_compile=True)
 
     def advance(
         self, state: "StepState", gradient: tf.Tensor, loss: tf.Tensor
@@ -256,6 +271,13 @@ class StepState(NamedTuple):
     elapsed: tf.Tensor  # share of the run's time
     scale: tf.Tensor  # of the loss
     good: tf.Tensor  # steps since the scale was changed
+
+
+def given_by(state: StepState, buffers: Sequence[tf.Variable]) -> Given:
+    """What a gradient is found from on the device where these variables lie."""
+    read = (variable.read_value() for variable in (state.optimizer.weights, state.taken, state.scale, *buffers))
+    weights, taken, scale, *values = read
+    return Given(weights, values, taken, scale)
 
 
 class EvaluateStep:

@@ -14,7 +14,7 @@ import tensorflow as tf
 class AnyLength:
     """Traces `function(state, rows, *settings)` once for each value of the settings, batch size and kinds of tensors.
 
-    `rows` are tensors [B, length] whose length is left open; those of `state` keep their shapes.
+    `rows` are tensors [B, length] whose length is left open; those of `state` keep their shapes, or are None.
 
     Args:
         fixed: trace every length by itself, for functions that XLA compiles: it is given numbers in place of shapes,
@@ -34,7 +34,8 @@ class AnyLength:
         opened = [
             tf.TensorSpec([tensor.shape[0], tensor.shape[1] if self._fixed else None], tensor.dtype) for tensor in rows
         ]
-        key = (*opened, *settings)
+        given = tuple(tensor is not None for tensor in tf.nest.flatten(state))
+        key = (*opened, given, *settings)
         with self._tracing:
             if key not in self._traced:
                 traced = tf.function(lambda state, rows: self._function(state, rows, *settings), autograph=False)

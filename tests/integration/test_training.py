@@ -17,7 +17,7 @@ import tensorflow as tf
 from myxtts.batch import PackedBatch
 from myxtts.checkpoint.folder import find_checkpoint, read_checkpoint
 from myxtts.cli.devices import pipeline_lines
-from myxtts.config.config import DataConfig
+from myxtts.config.config import DataConfig, XTTSConfig
 from myxtts.config.load import build, read_yaml
 from myxtts.data.cache import learn_tokenizer, prepare
 from myxtts.data.dataset import HostDataset
@@ -135,7 +135,7 @@ def test_training_on_two_devices_says_what_it_does_until_it_is_terminated(corpus
 
 def test_one_device_says_what_it_does():
     plain = DataConfig(pipeline="sequential")
-    [line] = pipeline_lines(plan_devices(plain), plain)
+    [line] = pipeline_lines(plan_devices(plain), XTTSConfig(data=plain))
     assert "Sequential pipeline: /CPU:0 prepares, then /CPU:0 trains" in line
 
 
@@ -191,7 +191,7 @@ def test_a_stopped_run_saves_and_the_command_resumes_it_with_its_own_settings(
     ended = read_checkpoint(run / "latest")
     assert ended.state.step == step + 3 and ended.state.seconds > stopped.state.seconds
     assert ended.config.data == stopped.config.data and ended.config.model == stopped.config.model
-    assert ended.config.data.gpu_pair == (0, 1)
+    assert ended.config.data.gpus == (0, 1)
     again = run_here("train", "--resume", "--checkpoint-dir", run)
     assert again.returncode == 2 and "complete" in again.stderr
 
@@ -206,7 +206,7 @@ def test_a_run_that_was_saved_with_minus_one_for_no_gpu_is_resumed_elsewhere(run
     assert result.returncode == 0, result.stderr
     assert "_gpu" not in result.stdout and "Single-GPU Buffered Mode" in result.stdout
     ended = read_checkpoint(new / "latest")
-    assert ended.state.step == 21 and ended.config.data.gpu_pair is None
+    assert ended.state.step == 21 and not ended.config.data.gpus
     clash = run_here("train", "--resume", old, "--checkpoint-dir", new, "--max-steps", 29)
     assert clash.returncode == 2 and "another run" in clash.stderr
 

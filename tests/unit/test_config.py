@@ -85,9 +85,9 @@ def test_saved_configuration_loads_equal(tmp_path):
 
 
 def test_no_gpu_is_given_by_default():
-    assert DataConfig().data_gpu is None and DataConfig().model_gpu is None and DataConfig().gpu_pair is None
-    assert DataConfig(data_gpu=1, model_gpu=0).gpu_pair == (1, 0)
-    assert DataConfig(data_gpu=1).gpu_pair is None
+    assert DataConfig().data_gpu is None and DataConfig().model_gpu is None and DataConfig().gpus == ()
+    assert DataConfig(data_gpu=1, model_gpu=0).gpus == (1, 0)
+    assert DataConfig(data_gpu=1).gpus == ()
 
 
 @pytest.mark.parametrize("word", ["null", "none", "None", "~", "", "-1"])
@@ -117,16 +117,16 @@ def test_a_saved_run_without_gpus_goes_on_without_them_and_takes_new_ones(tmp_pa
     saved = write(tmp_path / "config.yaml", "data: {data_gpu: -1, model_gpu: -1, language: fa}\n")
     assert load(saved) == build({"data.language": "fa"})
     config, origin = resolve(None, {}, saved)
-    assert config.data.gpu_pair is None and dict(origin) == {"data.language": "checkpoint"}
+    assert not config.data.gpus and dict(origin) == {"data.language": "checkpoint"}
     config, origin = resolve(None, {"data.data_gpu": 0, "data.model_gpu": 1}, saved)
-    assert config.data.gpu_pair == (0, 1) and origin["data.data_gpu"] == "flag"
+    assert config.data.gpus == (0, 1) and origin["data.data_gpu"] == "flag"
 
 
 def test_a_flag_takes_back_the_gpus_of_a_file_and_the_configuration_shows_it(tmp_path):
     source = write(tmp_path / "a.yaml", "data: {data_gpu: 0, model_gpu: 1}\n")
     words = ["train", "--config", str(source), "--data-gpu", "none", "--model-gpu", "none"]
     config, origin = configure(make_parser().parse_args(words))
-    assert config.data.gpu_pair is None
+    assert not config.data.gpus
     assert describe(config, origin) == ["data.data_gpu = none (flag)", "data.model_gpu = none (flag)"]
     assert describe(*resolve(source, {})) == [f"data.data_gpu = 0 ({source})", f"data.model_gpu = 1 ({source})"]
 

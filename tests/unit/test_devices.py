@@ -10,13 +10,17 @@ from types import SimpleNamespace
 
 import pytest
 
-from myxtts.cards import Card, FoundCards, choose_one, choose_two, default_limit_mb
+from myxtts.cards import Card, FoundCards, choose_cards, choose_one, default_limit_mb
 from myxtts.config.config import DataConfig
-from myxtts.devices import best_device, check_request, pair_names, plain_name, set_memory, watched_gpus
+from myxtts.devices import best_device, check_request, device_names, plain_name, set_memory, watched_gpus
 from myxtts.errors import UsageError
 
 UUIDS = tuple(f"GPU-{letter * 8}-0000" for letter in "abcd")
 FOUR = FoundCards(tuple(Card(uuid) for uuid in UUIDS))
+
+
+def choose_two(data: int, model: int, found: FoundCards, preset: str | None) -> str:
+    return choose_cards([("data.data_gpu", data), ("data.model_gpu", model)], found, preset)
 
 
 @pytest.mark.parametrize("pair", [(0, 1), (1, 0), (2, 3), (3, 1)])
@@ -33,6 +37,18 @@ def test_a_list_that_is_already_set_keeps_its_say():
         UsageError, match=r"`data.data_gpu=0`: no such GPU .*2, 3; set `data.data_gpu=2` `data.model_gpu=3`"
     ):
         choose_two(0, 1, FOUR, "2,3")
+
+
+def test_several_training_cards_keep_the_order_in_which_they_are_named():
+    three = [("data.model_gpu", number) for number in (3, 0, 2)]
+    assert choose_cards(three, FOUR, None) == f"{UUIDS[3]},{UUIDS[0]},{UUIDS[2]}"
+    with pytest.raises(UsageError, match=r"requires at least 3 GPUs, found 2 .*`data.virtual_devices=3`"):
+        choose_cards(three, FOUR, "0,1")
+    with pytest.raises(UsageError, match=r"`data.model_gpu=7`: no such GPU; .* set `data.model_gpu=0,1`"):
+        choose_cards([("data.model_gpu", 0), ("data.model_gpu", 7)], FOUR, None)
+    with_data = [("data.data_gpu", 0), ("data.model_gpu", 7), ("data.model_gpu", 2)]
+    with pytest.raises(UsageError, match=r"set `data.data_gpu=0` `data.model_gpu=1,2`"):
+        choose_cards(with_data, FOUR, None)
 
 
 def test_one_device_sees_one_card_by_its_uuid():
@@ -93,6 +109,11 @@ def test_too_few_gpus_are_an_error_that_counts_them(found, preset, count):
         ({"data_gpu": 0, "model_gpu": 0}, "both 0"),
         ({"model_gpu": 0}, "`data.model_gpu=0` needs `data.data_gpu`"),
         ({"memory_isolation": True}, "needs two GPUs"),
+        ({"model_gpu": (1, 2, 1)}, "names GPU 1 twice"),
+        ({"data_gpu": 2, "model_gpu": (1, 2)}, "both 2"),
+        ({"model_gpu": (1, 2), "pipeline": "split"}, "`data.pipeline=split` needs two devices"),
+        ({"data_gpu": 0, "model_gpu": (1, 2), "pipeline": "parallel"}, "has no device that only prepares"),
+        ({"model_gpu": (1, 3), "virtual_devices": 3}, "devices 1 and 3, found 3 .*set `data.virtual_devices=4`"),
         ({"data_gpu_memory": 4096}, "`data.data_gpu_memory` needs `data.memory_isolation`"),
         ({"pipeline": "split"}, "`data.pipeline=split` needs two devices"),
         ({"data_gpu": 0, "model_gpu": 2, "virtual_devices": 2}, "set `data.virtual_devices=3`"),
@@ -129,15 +150,18 @@ def test_memory_grows_unless_each_gpu_has_its_limit():
 
 
 def test_two_ids_have_two_names_and_none_have_none():
-    assert pair_names(DataConfig()) is None
-    assert pair_names(DataConfig(data_gpu=3, model_gpu=1)) == ("/GPU:0", "/GPU:1")
-    assert pair_names(DataConfig(data_gpu=1, model_gpu=0, virtual_devices=2)) == ("/CPU:1", "/CPU:0")
+    assert device_names(DataConfig()) == ()
+    assert device_names(DataConfig(model_gpu=(5, 2, 3))) == ("/GPU:0", "/GPU:1", "/GPU:2")
+    assert device_names(DataConfig(data_gpu=4, model_gpu=(2, 3), virtual_devices=5)) == ("/CPU:4", "/CPU:2", "/CPU:3")
+    assert device_names(DataConfig(data_gpu=3, model_gpu=1)) == ("/GPU:0", "/GPU:1")
+    assert device_names(DataConfig(data_gpu=1, model_gpu=0, virtual_devices=2)) == ("/CPU:1", "/CPU:0")
 
 
 def test_gpus_that_are_watched_are_those_of_the_ids():
     two = DataConfig(data_gpu=1, model_gpu=0)
     assert watched_gpus(two) == (1, 0) and watched_gpus(replace(two, pipeline="buffered")) == (0,)
     assert watched_gpus(replace(two, virtual_devices=2)) == ()
+    assert watched_gpus(DataConfig(model_gpu=(2, 0))) == (2, 0)
 
 
 STAND_IN = r"""

@@ -38,7 +38,7 @@ def raw_batch(frames: int, rows: int = 4, seed: int = 1) -> RawBatch:
     for row in range(rows):
         audio[row, clips[row] * HOP : frames * HOP] = 0
         audio[row, (frames + references[row]) * HOP :] = 0
-    spans = np.stack([clips, references, np.full(rows, seed), np.zeros(rows)], 1).astype(np.int64)
+    spans = np.stack([clips, references, np.full(rows, seed), np.zeros(rows), np.arange(rows)], 1).astype(np.int64)
     labels = np.zeros((rows, 4 + 6 + frames), np.int64)
     labels[:, :4], labels[:, 4:10] = np.stack([np.full(rows, 6), clips, references, np.ones(rows)], 1), 1
     return RawBatch(tf.constant(audio), tf.constant(spans), tf.constant(labels))

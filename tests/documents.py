@@ -60,10 +60,13 @@ class Command:
         return words[1:end]
 
     @property
-    def names_cards(self) -> bool:
+    def cards(self) -> list[int]:
+        """The ids that it names."""
         words = self.myxtts or []
+        if not words or words[0] not in ON_CARDS:
+            return []
         given = [words[place + 1] for place, word in enumerate(words[:-1]) if word in ("--data-gpu", "--model-gpu")]
-        return bool(words) and words[0] in ON_CARDS and any(word.isdecimal() for word in given)
+        return [int(number) for word in given for number in word.split(",") if number.isdecimal()]
 
     @property
     def endless(self) -> bool:
@@ -75,11 +78,11 @@ class Command:
 
     def on_this_machine(self) -> str:
         """What bash is given."""
-        if not self.names_cards or "--virtual-devices" in self.text:
+        if not self.cards or "--virtual-devices" in self.text:
             return self.text
         script = next((name for name in LAUNCHERS if name in self.words), None)
         start = script or f"myxtts {self.myxtts[0]}"
-        return self.text.replace(start, f"{start} --virtual-devices 2", 1)
+        return self.text.replace(start, f"{start} --virtual-devices {max(1, *self.cards) + 1}", 1)
 
 
 def commands(document: str) -> Iterator[Command]:

@@ -40,8 +40,14 @@ def _tell_once(line: str) -> None:
 
 def describe(config: XTTSConfig, origin: Mapping[str, str]) -> list[str]:
     """One line for each value that is not a default, with where it came from."""
-    values = {key: "none" if value is None else repr(value) for key, value in flatten(config).items()}
-    return [f"{key} = {values[key]} ({source})" for key, source in origin.items()]
+    values = flatten(config)
+    return [f"{key} = {_shown(values[key])} ({source})" for key, source in origin.items()]
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, tuple):
+        return ", ".join(map(str, value))
+    return "none" if value is None else repr(value)
 
 
 def make_folder(folder: Path, advice: str) -> None:

@@ -16,31 +16,20 @@ from myxtts.training.replicas import ReplicatedStep
 from myxtts.training.trainer import XTTSTrainer
 from tests.helpers import flat
 
-FOUR = """
+SEVERAL = """
 import json, sys
 from myxtts.config.load import build
-values = json.loads(sys.argv[1])
-home = values["training.checkpoint_dir"]
 from myxtts.training.trainer import XTTSTrainer
-ways = {
-    "one": {"data.batch_size": 8, "data.data_gpu": 0, "data.model_gpu": 1},
-    "two": {"data.batch_size": 4, "data.data_gpu": 0, "data.model_gpu": (1, 2)},
-    "four": {"data.batch_size": 2, "data.data_gpu": 0, "data.model_gpu": (1, 2, 3, 4)},
-    "own": {"data.batch_size": 2, "data.model_gpu": (4, 3, 2, 1)},
-}
-found = {}
-for name, way in ways.items():
-    trainer, losses = XTTSTrainer(build({**values, **way, "training.checkpoint_dir": f"{home}/{name}"})), []
-    trainer.train(lambda event: losses.append(event.losses["loss"]) if hasattr(event, "losses") else None)
-    step = trainer.run.step
-    copies = step.copies() if name != "one" else []
-    found[name] = {
-        "losses": losses,
-        "places": [sorted({v.backing_device[-5:] for v in copy}) for copy in copies],
-        "equal": all((a.numpy() == b.numpy()).all() for copy in copies for a, b in zip(copies[0], copy)),
-        "prepared on": list(trainer.run.devices.preparing_devices),
-    }
-print(json.dumps(found))
+trainer, losses = XTTSTrainer(build(json.loads(sys.argv[1]))), []
+trainer.train(lambda event: losses.append(event.losses["loss"]) if hasattr(event, "losses") else None)
+run = trainer.run
+copies = run.step.copies() if run.devices.shares_batches else []
+print(json.dumps({
+    "losses": losses,
+    "places": [sorted({v.device[-5:] for v in copy}) for copy in copies],
+    "equal": all((a.numpy() == b.numpy()).all() for copy in copies for a, b in zip(copies[0], copy)),
+    "prepared on": run.devices.preparing_devices,
+}))
 """
 
 
@@ -109,18 +98,33 @@ def test_a_batch_of_one_device_is_followed_by_the_others(train):
 
 
 @pytest.mark.slow
-def test_one_two_and_four_devices_take_the_same_steps(values):
+def test_one_two_and_four_devices_take_the_same_steps(values, tmp_path):
     """Twenty steps with the same clips in each, whoever prepares them."""
-    words = {**values, "data.virtual_devices": 5, "training.max_steps": 20}
-    done = subprocess.run([sys.executable, "-c", FOUR, json.dumps(words)], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr[-3000:]
-    found = json.loads(done.stdout.splitlines()[-1])
-    for name in ("two", "four", "own"):
-        assert found[name]["equal"]
-        np.testing.assert_allclose(found[name]["losses"], found["one"]["losses"], rtol=1e-5, err_msg=name)
-    assert found["four"]["places"] == [["CPU:1"], ["CPU:2"], ["CPU:3"], ["CPU:4"]]
-    assert found["own"]["prepared on"] == ["/CPU:4", "/CPU:3", "/CPU:2", "/CPU:1"]
-    assert found["two"]["prepared on"] == ["/CPU:0"]
+
+    def train(name: str, clips: int, **devices) -> dict:
+        words = {
+            **values,
+            "data.virtual_devices": 5,
+            "data.batch_size": clips,
+            "training.max_steps": 20,
+            "training.checkpoint_dir": str(tmp_path / name),
+            **{f"data.{key}": value for key, value in devices.items()},
+        }
+        done = subprocess.run([sys.executable, "-c", SEVERAL, json.dumps(words)], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr[-3000:]
+        return json.loads(done.stdout.splitlines()[-1])
+
+    one = train("one", 8, data_gpu=0, model_gpu=1)
+    two = train("two", 4, data_gpu=0, model_gpu=[1, 2])
+    four = train("four", 2, data_gpu=0, model_gpu=[1, 2, 3, 4])
+    own = train("own", 2, model_gpu=[4, 3, 2, 1])
+    assert len(one["losses"]) == 20
+    for found in (two, four, own):
+        assert found["equal"]
+        np.testing.assert_allclose(found["losses"], one["losses"], rtol=1e-5)
+    assert four["places"] == [["CPU:1"], ["CPU:2"], ["CPU:3"], ["CPU:4"]]
+    assert own["prepared on"] == ["/CPU:4", "/CPU:3", "/CPU:2", "/CPU:1"]
+    assert two["prepared on"] == ["/CPU:0"]
 
 
 @pytest.mark.slow

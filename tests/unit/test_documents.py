@@ -22,8 +22,10 @@ def test_commands_are_found_joined_and_told_apart():
 
 def test_cards_are_replaced_and_long_trainings_are_known():
     split = Command("x.md", 1, "python train_main.py --data-gpu 0 --model-gpu 1 --train-data d > a.log 2>&1")
-    assert split.names_cards and split.endless
+    assert split.cards == [0, 1] and split.endless
     assert split.on_this_machine().startswith("python train_main.py --virtual-devices 2 --data-gpu 0")
     assert split.myxtts == ["train", "--data-gpu", "0", "--model-gpu", "1", "--train-data", "d"]
+    many = Command("x.md", 1, "myxtts train --data-gpu 0 --model-gpu 1,3 --max-steps 4")
+    assert many.on_this_machine().startswith("myxtts train --virtual-devices 4 ")
     none = Command("x.md", 1, "myxtts train --data-gpu none --model-gpu none --max-steps 30 --train-data d")
-    assert not none.names_cards and not none.endless and none.on_this_machine() == none.text
+    assert not none.cards and not none.endless and none.on_this_machine() == none.text

@@ -85,6 +85,9 @@ def _add_prepare(commands: argparse._SubParsersAction) -> None:
     prepare.add_argument(
         "--show", metavar="ID", help="what became of one clip: its checks, text, phonemes, tokens and a picture"
     )
+    prepare.add_argument(
+        "--shard", metavar="K/N", help="check only this part of the clips, as one of N jobs; without it all are joined"
+    )
     prepare.add_argument("--picture", metavar="FILE", help="where --show writes its PNG (default: in the cache folder)")
     add_json(prepare)
 

@@ -13,10 +13,11 @@ from myxtts.cli.display import counting_display
 from myxtts.cli.flags import in_flags
 from myxtts.cli.settings import configure
 from myxtts.config.config import DataConfig, XTTSConfig
-from myxtts.data.cache import cache_root, learn_tokenizer, prepare, require_clips
+from myxtts.data.cache import cache_root, learn_tokenizer, prepare, prepare_shard, require_clips
 from myxtts.data.inspect import ClipView, inspect_clip
 from myxtts.data.pack import REJECTED, Pack
 from myxtts.data.report import report, shapes_and_padding
+from myxtts.data.shards import Shard
 from myxtts.errors import UsageError
 
 SPEAKERS_SHOWN = 10
@@ -30,6 +31,8 @@ def run(options: argparse.Namespace) -> int:
     if options.picture:
         _check_picture(Path(options.picture), folder, options.show)
     console = Console(stderr=bool(options.json))
+    if options.shard is not None:
+        return _prepare_shard(folder, config, options, console)
     if options.show is not None:
         with counting_display(console) as progress:
             pack = prepare(folder, config, progress)
@@ -41,6 +44,24 @@ def run(options: argparse.Namespace) -> int:
         pack = prepare(folder, config, progress)
     print(json.dumps(report(pack)))
     require_clips(pack, config)
+    return 0
+
+
+def _prepare_shard(folder: Path, config: XTTSConfig, options: argparse.Namespace, console: Console) -> int:
+    """Checks one of several parts of a dataset."""
+    if options.show is not None:
+        raise UsageError("--shard prepares a part of the clips and --show looks at one; give one of them")
+    shard = Shard.parse(options.shard)
+    with counting_display(console) as progress:
+        accepted, listed = prepare_shard(folder, config, shard, progress)
+    if options.json:
+        print(json.dumps({"shard": shard.number, "shards": shard.of, "listed": listed, "accepted": accepted}))
+        return 0
+    console.print(
+        f"shard {shard.number} of {shard.of}: {accepted} of {listed} clips accepted; when all are there, "
+        f"myxtts prepare {folder} joins them",
+        highlight=False, markup=False, soft_wrap=True,
+    )  # fmt: skip
     return 0
 
 

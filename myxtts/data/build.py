@@ -13,8 +13,9 @@ import time
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 
@@ -26,24 +27,74 @@ from myxtts.data.manifest import Entry, Rejection
 from myxtts.data.pack import AUDIO, CLIPS, FORMAT, INDEX, PITCH, RECORD, REJECTED, UNITS, WORDS, sound_checksum
 from myxtts.data.parallel import map_in_order
 from myxtts.data.report import some
+from myxtts.data.shards import FinishedShard, finish
 from myxtts.errors import RunError
 from myxtts.files import sync
 
 JOURNAL = "journal.jsonl"
 SYNC_SECONDS = 0.5  # work that a kill may cost
+Progress: TypeAlias = Callable[[str, int, int], None]  # what is done, how many of them, of how many
 TOGETHER = 16  # clips whose pitch is tracked at once
+
+
+@dataclass(frozen=True)
+class Content:
+    """The lines of a metadata file, or some of them, and what their recordings held."""
+
+    rows: Sequence[Entry | Rejection]
+    prints: Sequence[Fingerprint]  # one for each Entry
+
+    def part(self, rows: range) -> "Content":
+        """Some of the lines."""
+        first = len(_entries(self.rows[: rows.start]))
+        chosen = self.rows[rows.start : rows.stop]
+        return Content(chosen, self.prints[first : first + len(_entries(chosen))])
 
 
 def build_pack(
     unfinished: Path,
     target: Path,
-    rows: Sequence[Entry | Rejection],
-    prints: Sequence[Fingerprint],
+    content: Content,
     config: XTTSConfig,
     workers: int,
-    progress: Callable[[str, int, int], None],
+    progress: Progress,
+    shards: Sequence[FinishedShard] = (),
 ) -> None:
     """Goes on in `unfinished` and moves it to `target` when it is whole; a failed write leaves nothing."""
+    try:
+        _check_clips(unfinished, content, config, workers, progress, shards)
+        _write_index(unfinished, content.rows, content.prints, config)
+        (unfinished / JOURNAL).unlink()
+        if target.exists():  # without an index: not a pack
+            shutil.rmtree(target)
+        unfinished.rename(target)
+        sync(target.parent)
+    except OSError:
+        shutil.rmtree(unfinished, ignore_errors=True)
+        raise
+
+
+def build_shard(folder: Path, content: Content, config: XTTSConfig, workers: int, progress: Progress) -> int:
+    """Goes on in `folder` until all lines of a shard are in it; returns how many clips were accepted."""
+    try:
+        accepted = _check_clips(folder, content, config, workers, progress)
+        finish(folder, accepted)
+    except OSError:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return accepted
+
+
+def _check_clips(
+    folder: Path,
+    content: Content,
+    config: XTTSConfig,
+    workers: int,
+    progress: Progress,
+    shards: Sequence[FinishedShard] = (),
+) -> int:
+    """Audio, pitch and a journal of all lines, those of finished shards copied; returns how many are accepted."""
+    rows, prints = content.rows, content.prints
     before = {row.path: found.signature for row, found in zip(_entries(rows), prints, strict=True)}
 
     def check(row: Entry | Rejection) -> Clip | Rejection:
@@ -61,23 +112,19 @@ def build_pack(
         pitches = iter(track_pitch(waves, config.audio))
         return [(one, encode_pitch(next(pitches))) if isinstance(one, Clip) else one for one in found]
 
-    try:
-        unfinished.mkdir(exist_ok=True)
-        with _Journal(unfinished) as journal:
-            groups = (rows[first : first + TOGETHER] for first in range(journal.done, len(rows), TOGETHER))
+    folder.mkdir(exist_ok=True)
+    with _Journal(folder) as journal:
+        for shard in (*shards, None):
+            stop = len(rows) if shard is None else shard.rows.start
+            groups = (rows[first : min(stop, first + TOGETHER)] for first in range(journal.done, stop, TOGETHER))
             for group in map_in_order(work, groups, workers, ahead=1):
                 for result in group:
                     journal.add(result)
                     progress("checking clips", journal.done, len(rows))
-        _write_index(unfinished, rows, prints, config)
-        (unfinished / JOURNAL).unlink()
-        if target.exists():  # without an index: not a pack
-            shutil.rmtree(target)
-        unfinished.rename(target)
-        sync(target.parent)
-    except OSError:
-        shutil.rmtree(unfinished, ignore_errors=True)
-        raise
+            if shard is not None and journal.done in shard.rows:
+                for _ in journal.copy(shard):
+                    progress("joining shards", journal.done, len(rows))
+        return journal.accepted
 
 
 def _entries(rows: Sequence[Entry | Rejection]) -> list[Entry]:
@@ -89,7 +136,7 @@ class _Journal:
 
     def __init__(self, folder: Path):
         self._paths = {"samples": folder / AUDIO, "frames": folder / PITCH, "log": folder / JOURNAL}
-        self.done = 0
+        self.done = self.accepted = 0
         self._lines: list[str] = []
         self._synced = time.monotonic()
 
@@ -110,8 +157,10 @@ class _Journal:
                 sizes["frames"] += frames
                 sizes["log"] += len(line)
                 self.done += 1
+                self.accepted += "reason" not in row
         if any(path.stat().st_size < sizes[name] for name, path in self._paths.items()):  # not what we wrote
-            self.done, sizes = 0, dict.fromkeys(sizes, 0)
+            self.done = self.accepted = 0
+            sizes = dict.fromkeys(sizes, 0)
         for name, path in self._paths.items():
             os.truncate(path, sizes[name])
         self._audio, self._pitch, self._log = (path.open("ab") for path in self._paths.values())
@@ -127,15 +176,13 @@ class _Journal:
 
     def add(self, result: tuple[Clip, np.ndarray] | Rejection) -> None:
         """Takes the next row's result."""
-        line: dict[str, Any]
         if isinstance(result, Rejection):
             line = {"id": result.id, "reason": result.reason, "detail": result.detail}
+            self._note(json.dumps(line), b"", b"")
         else:
             clip, pitch = result
-            self._audio.write(clip.wave.tobytes())
-            self._pitch.write(pitch.tobytes())
             entry, source = clip.entry, clip.source
-            line = {
+            found: dict[str, Any] = {
                 "id": entry.id,
                 "text": entry.text,
                 "speaker": entry.speaker,
@@ -146,8 +193,28 @@ class _Journal:
                 "checksum": sound_checksum(clip.wave, pitch),
                 "source": f"{source.rate} Hz, {source.channels} channel{'s' if source.channels > 1 else ''}",
             }
-        self._lines.append(json.dumps(line) + "\n")
+            self._note(json.dumps(found), clip.wave.tobytes(), pitch.tobytes())
+
+    def copy(self, shard: FinishedShard) -> Iterator[None]:
+        """Takes the rows of a shard that are still missing; yields after each."""
+        with (
+            (shard.folder / JOURNAL).open(encoding="utf-8") as log,
+            (shard.folder / AUDIO).open("rb") as audio,
+            (shard.folder / PITCH).open("rb") as pitch,
+        ):
+            for row, line in zip(shard.rows, log, strict=True):
+                facts = json.loads(line)
+                wave, heard = audio.read(2 * facts.get("samples", 0)), pitch.read(facts.get("frames", 0))
+                if row >= self.done:
+                    self._note(line.rstrip("\n"), wave, heard)
+                    yield
+
+    def _note(self, line: str, audio: bytes, pitch: bytes) -> None:
+        self._audio.write(audio)
+        self._pitch.write(pitch)
+        self._lines.append(line + "\n")
         self.done += 1
+        self.accepted += bool(audio)
         if time.monotonic() - self._synced > SYNC_SECONDS:
             self._sync()
 

@@ -10,22 +10,22 @@ import importlib.metadata
 import json
 import os
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import myxtts
 from myxtts.config.config import XTTSConfig
 from myxtts.config.languages import LANGUAGES
-from myxtts.data.build import build_pack
+from myxtts.data.build import Content, Progress, build_pack, build_shard
 from myxtts.data.fingerprint import Fingerprint, Fingerprints
 from myxtts.data.manifest import Entry, Rejection, read_manifest
 from myxtts.data.pack import FORMAT, INDEX, Pack, open_pack
+from myxtts.data.shards import Shard, accepted_in, find_shards, remove_shards, shard_folder, shard_lock
 from myxtts.errors import RunError, UsageError
 from myxtts.files import cache_home, lock
 from myxtts.text.languages import get_language
 from myxtts.text.tokenizer import Tokenizer
-
-Progress = Callable[[str, int, int], None]  # what is done, how many of them, of how many
 
 # Code that decides what becomes of a clip: with other code the same dataset is another pack.
 _SHAPING_CODE = (
@@ -55,29 +55,79 @@ def prepare(folder: Path, config: XTTSConfig, progress: Progress = lambda what, 
         UsageError: the folder or its metadata cannot be read, or there is no place for the cache.
         RunError: the cache cannot be written, is damaged, or a recording changed meanwhile.
     """
-    rows = read_manifest(folder, config.data)
-    root = cache_root(config)
-    if root.resolve().is_relative_to(folder.resolve()):
-        raise UsageError(
-            f"the cache {root} lies in the dataset {folder}, which is never changed; choose another `data.cache_dir`"
-        )
-    workers = config.data.num_workers or os.cpu_count() or 1
-    try:
-        root.mkdir(parents=True, exist_ok=True)
-        paths = [row.path for row in rows if isinstance(row, Entry)]
-        prints: list[Fingerprint] = []
-        with Fingerprints(folder, root) as fingerprints:
-            for found in fingerprints.hash_files(paths, workers):
-                prints.append(found)
-                progress("reading recordings", len(prints), len(paths))
-        key = _content_key(folder, rows, prints, config)
+    rows, root = _read(folder, config)
+    workers = _workers(config)
+    with _naming_cache(root):
+        content = _hash(folder, rows, root, workers, progress)
+        key = _content_key(folder, content, config)
         target = root / key
         if not (target / INDEX).is_file():
             with lock(root / f".lock-{key}", lambda: progress("waiting for another prepare", 0, 0)):
                 if not (target / INDEX).is_file():
                     _remove_abandoned(root, folder, key)
                     unfinished = root / f".building-{_name(folder)}-{key}"
-                    build_pack(unfinished, target, rows, prints, config, workers, progress)
+                    key_of = lambda some: _content_key(folder, content.part(some), config)  # noqa: E731
+                    shards = find_shards(root, _name(folder), len(rows), key_of)
+                    build_pack(unfinished, target, content, config, workers, progress, shards)
+                    remove_shards(root, _name(folder))
+    return open_pack(target)
+
+
+def prepare_shard(
+    folder: Path, config: XTTSConfig, shard: Shard, progress: Progress = lambda what, done, total: None
+) -> tuple[int, int]:
+    """Checks the clips of one shard of a dataset; `prepare` joins what it finds of them.
+
+    Returns:
+        Clips that were accepted, and lines that the shard has.
+
+    Raises:
+        UsageError, RunError: as `prepare`.
+    """
+    rows, root = _read(folder, config)
+    workers, chosen = _workers(config), shard.rows(len(rows))
+    with _naming_cache(root):
+        content = _hash(folder, rows[chosen.start : chosen.stop], root, workers, progress)
+        key = _content_key(folder, content, config)
+        target = shard_folder(root, _name(folder), shard, key)
+        with lock(shard_lock(root, key), lambda: progress("waiting for another prepare", 0, 0)):
+            accepted = accepted_in(target)
+            if accepted is None:
+                accepted = build_shard(target, content, config, workers, progress)
+    return accepted, len(chosen)
+
+
+def _read(folder: Path, config: XTTSConfig) -> tuple[list[Entry | Rejection], Path]:
+    """The lines of the metadata file and the cache folder, which must not lie in the dataset."""
+    rows, root = read_manifest(folder, config.data), cache_root(config)
+    if root.resolve().is_relative_to(folder.resolve()):
+        raise UsageError(
+            f"the cache {root} lies in the dataset {folder}, which is never changed; choose another `data.cache_dir`"
+        )
+    return rows, root
+
+
+def _workers(config: XTTSConfig) -> int:
+    return config.data.num_workers or os.cpu_count() or 1
+
+
+def _hash(folder: Path, rows: Sequence[Entry | Rejection], root: Path, workers: int, progress: Progress) -> Content:
+    """The lines with what their recordings hold."""
+    root.mkdir(parents=True, exist_ok=True)
+    paths = [row.path for row in rows if isinstance(row, Entry)]
+    prints: list[Fingerprint] = []
+    with Fingerprints(folder, root) as fingerprints:
+        for found in fingerprints.hash_files(paths, workers):
+            prints.append(found)
+            progress("reading recordings", len(prints), len(paths))
+    return Content(rows, prints)
+
+
+@contextmanager
+def _naming_cache(root: Path) -> Iterator[None]:
+    """Turns what the file system refuses into what to do about it."""
+    try:
+        yield
     except (PermissionError, NotADirectoryError, FileExistsError) as error:
         raise UsageError(f"cannot write the cache {root}: {error.strerror}; choose another `data.cache_dir`") from None
     except OSError as error:
@@ -86,7 +136,6 @@ def prepare(folder: Path, config: XTTSConfig, progress: Progress = lambda what, 
             f"cannot write the cache {root}: {error.strerror or error} ({free:.0f} MB free); nothing half-written was "
             "left; make room or choose another `data.cache_dir`"
         ) from None
-    return open_pack(target)
 
 
 def require_clips(pack: Pack, config: XTTSConfig) -> None:
@@ -102,7 +151,7 @@ def _name(folder: Path) -> str:
     return hashlib.sha256(os.fsencode(folder.resolve())).hexdigest()[:8]
 
 
-def _content_key(folder: Path, rows: Sequence[Entry | Rejection], prints: list[Fingerprint], config: XTTSConfig) -> str:
+def _content_key(folder: Path, content: Content, config: XTTSConfig) -> str:
     """A hash over every line, every recording's bytes, every setting and all code that shapes a clip."""
     digest = hashlib.sha256()
     data = config.data
@@ -114,8 +163,8 @@ def _content_key(folder: Path, rows: Sequence[Entry | Rejection], prints: list[F
     for part in _SHAPING_CODE:
         for source in sorted((home / part).rglob("*.py")) if (home / part).is_dir() else [home / part]:
             digest.update(source.read_bytes())
-    contents = (found.content for found in prints)
-    for row in rows:
+    contents = (found.content for found in content.prints)
+    for row in content.rows:
         if isinstance(row, Entry):
             path = row.path.relative_to(folder).as_posix()
             described = [row.id, path, row.text, row.speaker, row.language, row.phonemes, next(contents)]

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 from myxtts.data.parallel import map_in_order
+from myxtts.files import write_whole
 
 SETTLED_SECONDS = 2.0  # a file younger than this may change again without a new time stamp
 Signature = list[int]
@@ -40,22 +41,19 @@ class Fingerprints:
         self._changed = False
 
     def __enter__(self) -> Self:
-        if self._memory.is_file():
-            try:
-                known = json.loads(self._memory.read_text(encoding="utf-8"))
-                self._known = {path: [list(seen), str(content)] for path, (seen, content) in known.items()}
-            except (ValueError, TypeError, AttributeError):  # it only saves time: now every file is read
-                self._known = {}
+        self._known = self._read()
         return self
+
+    def _read(self) -> dict[str, list]:
+        try:
+            known = json.loads(self._memory.read_text(encoding="utf-8"))
+            return {path: [list(seen), str(content)] for path, (seen, content) in known.items()}
+        except (FileNotFoundError, ValueError, TypeError, AttributeError):
+            return {}  # it only saves time: now every file is read
 
     def __exit__(self, *_error: object) -> None:
         if self._changed:
-            partial = self._memory.with_name(f".{self._memory.name}-{os.getpid()}")
-            try:
-                partial.write_text(json.dumps(self._known), encoding="utf-8")
-                partial.replace(self._memory)
-            finally:
-                partial.unlink(missing_ok=True)
+            write_whole(self._memory, json.dumps({**self._read(), **self._known}))  # others may have added theirs
 
     def hash_files(self, paths: Sequence[Path], workers: int) -> Iterator["Fingerprint"]:
         """What each path held, in order."""

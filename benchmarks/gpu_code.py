@@ -34,6 +34,8 @@ CARDS = ("a100", "rtx4090")
 LAUNCH_SECONDS = 5e-6
 # Of `small` in float32 on the A100; the zeroes hold for everything.
 LIMITS = {"featuriser kernels": 60, "search launches": 1_000, "step launches": 2_500}
+# On an RTX 4090 XLA makes one kernel more of each of the 118 rounds of a loop of the search: 1,086 launches, not 968.
+LIMITS_OF = {"a100": LIMITS, "rtx4090": {**LIMITS, "search launches": 1_100}}
 MOST_MIXED_BYTES = 0.65  # of float32's
 
 
@@ -161,10 +163,11 @@ def check(card: str, programs: dict) -> list[str]:
         sums["featuriser kernels"] = programs["features small float32"]["kernels"]
         sums["step launches"] = sum(programs[f"{part} small float32"]["launches"] for part in ("gradient", "update"))
     sums["search launches"] = programs["search"]["launches"]
+    limits = LIMITS_OF[card]
     for what, value in sums.items():
-        print(f"{card}, {what}: {value:,} (limit {LIMITS[what]:,})")
-        if value > LIMITS[what]:
-            failures.append(f"{card}, {what}: {value:,}, at most {LIMITS[what]:,} allowed")
+        print(f"{card}, {what}: {value:,} (limit {limits[what]:,})")
+        if value > limits[what]:
+            failures.append(f"{card}, {what}: {value:,}, at most {limits[what]:,} allowed")
     for name, one in programs.items():
         kind, *words = name.split()
         if kind == "gradient" and words[-1] in ("bfloat16", "float16") and f"gradient {words[0]} float32" in programs:

@@ -1,4 +1,7 @@
-"""README and docs followed to the letter in a fresh clone, as a newcomer would (`make test-slow`)."""
+"""README and docs followed to the letter in a fresh clone, as a newcomer would (`make test-slow`).
+
+A stand-in scores what is evaluated: the measuring packages of `make scores` fetch their models from the network.
+"""
 
 import os
 import shutil
@@ -8,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from myxtts.demo.corpus import make_corpus
+from myxtts.scoring.scores import PYTHON
 from tests.documents import DOCUMENTS, NOT_HERE, ROOT, Command, commands, run
+from tests.helpers import make_listener
 
 ADDRESS = "<this repository>"
 INSTEAD = {"pip install -e '.[gpu]'": "pip install --dry-run -e '.[gpu]'"}  # CUDA's packages are several gigabytes
@@ -20,7 +25,11 @@ def newcomer(tmp_path_factory) -> tuple[Path, dict[str, str]]:
     """The clone, installed by the first commands of README, with the recordings that the documents speak of."""
     home = tmp_path_factory.mktemp("newcomer")
     clone = home / "myxtts"
-    environment = {"XDG_CACHE_HOME": str(home / "cache"), "PATH": f"{clone / '.venv' / 'bin'}:{os.environ['PATH']}"}
+    environment = {
+        "XDG_CACHE_HOME": str(home / "cache"),
+        "PATH": f"{clone / '.venv' / 'bin'}:{os.environ['PATH']}",
+        PYTHON: str(make_listener(home)),
+    }
     first, *_ = commands("README.md")
     assert ADDRESS in first.text
     subprocess.run(["bash", "-c", first.text.replace(ADDRESS, str(ROOT))], cwd=home, check=True)

@@ -1,7 +1,6 @@
 """`evaluate` and `--eval-every`, with a stand-in for the Python that has the measuring packages."""
 
 import json
-import sys
 
 import pytest
 
@@ -9,24 +8,12 @@ from myxtts.cli.evaluate import print_table
 from myxtts.errors import UsageError
 from myxtts.inference.evaluation import Evaluation
 from myxtts.scoring.scores import PYTHON, Scores
-
-LISTENER = f"""#!{sys.executable}
-import json, sys
-job = json.load(sys.stdin)
-clip = {{"dnsmos": 3.0}}
-if "cer" in job["measures"]: clip["heard"] = "good day"
-if "similarity" in job["measures"]: clip["similarity"] = 0.5
-if "pesq" in job["measures"]: clip |= {{"pesq": 2.5, "stoi": 0.9}}
-print(json.dumps({{"clips": [clip] * len(job["clips"]), "missing": {{}}}}))
-"""
+from tests.helpers import make_listener
 
 
 @pytest.fixture(autouse=True)
 def listener(tmp_path, monkeypatch):
-    path = tmp_path / "listener"
-    path.write_text(LISTENER)
-    path.chmod(0o755)
-    monkeypatch.setenv(PYTHON, str(path))
+    monkeypatch.setenv(PYTHON, str(make_listener(tmp_path)))
 
 
 def test_sentences_are_spoken_scored_and_kept(trained, corpus, run_myxtts, tmp_path):

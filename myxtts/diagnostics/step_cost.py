@@ -46,9 +46,9 @@ class StepCost:
 
 
 COSTS = {
-    "tiny": StepCost(3.68e6, 1_718, 842e6, 0.322e6, 6.6e6, 15, 0.042),
-    "small": StepCost(13.65e6, 2_026, 1_515e6, 0.783e6, 24.3e6, 144, 0.0955),
-    "normal": StepCost(38.36e6, 2_249, 3_279e6, 1.538e6, 69.5e6, 518, 0.190),
-    "big": StepCost(87.87e6, 2_667, 6_738e6, 2.824e6, 164.6e6, 659, 0.344),
-    "vocoder": StepCost(3.53e6, 1_058, 416e6, 3.482e6, 64.1e6, 14, 0.447),  # with its discriminators
+    "tiny": StepCost(3.68e6, 1_725, 842e6, 0.322e6, 6.6e6, 15, 0.042),
+    "small": StepCost(13.65e6, 2_029, 1_515e6, 0.783e6, 24.3e6, 144, 0.0955),
+    "normal": StepCost(38.36e6, 2_253, 3_279e6, 1.538e6, 69.5e6, 518, 0.190),
+    "big": StepCost(87.87e6, 2_670, 6_738e6, 2.824e6, 164.6e6, 659, 0.344),
+    "vocoder": StepCost(3.53e6, 1_062, 416e6, 3.482e6, 64.1e6, 14, 0.447),  # with its discriminators
 }

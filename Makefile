@@ -11,7 +11,7 @@ COMPILE := from myxtts.runtime import import_tensorflow; import_tensorflow(); \
 
 help:
 	@echo "make demo       train a small voice from nothing and hear it (about 15 minutes)"
-	@echo "make test       the tests (eight to twelve minutes)"
+	@echo "make test       the tests (five to eight minutes)"
 	@echo "make test-slow  the long proofs   make bench  the measurements"
 	@echo "make gpu-code   what a graphics card is given, counted without one (about half an hour)"
 	@echo "make samples    one page to listen to"

@@ -28,6 +28,7 @@ class Card:
     memory_mb: int | None = None
     capability: tuple[int, int] | None = None
     bandwidth: float | None = None  # bytes of its memory that it reads or writes in a second, at most
+    mig: bool = False  # cut into slices
 
     @property
     def too_new(self) -> bool:
@@ -52,7 +53,7 @@ def find_cards() -> FoundCards:
     except pynvml.NVMLError as error:
         return FoundCards((), f"NVIDIA driver: {error}")
     try:
-        return FoundCards(tuple(_read_card(number) for number in range(pynvml.nvmlDeviceGetCount())))
+        return FoundCards(tuple(map(_read_card, range(pynvml.nvmlDeviceGetCount()))))
     except pynvml.NVMLError as error:
         return FoundCards((), f"NVIDIA driver: {error}")
     finally:
@@ -60,8 +61,12 @@ def find_cards() -> FoundCards:
 
 
 def _read_card(number: int) -> Card:
-    handle = pynvml.nvmlDeviceGetHandleByIndex(number)
-    uuid = pynvml.nvmlDeviceGetUUID(handle)
+    """What the driver tells of a card; one that it has lost has no UUID, and the others keep their ids."""
+    try:
+        handle = pynvml.nvmlDeviceGetHandleByIndex(number)
+        uuid = pynvml.nvmlDeviceGetUUID(handle)
+    except pynvml.NVMLError as error:
+        return Card("", str(error))
     name = _ask(pynvml.nvmlDeviceGetName, handle) or ""
     memory, capability = (
         _ask(pynvml.nvmlDeviceGetMemoryInfo, handle),
@@ -72,7 +77,8 @@ def _read_card(number: int) -> Card:
     # Twice a clock: the figure so found is the data sheet's (A100 1.555e12, RTX 4090 1.008e12).
     bandwidth = 2 * clock_mhz * 1e6 * width_bits / 8 if clock_mhz and width_bits else None
     megabytes = memory.total >> 20 if memory else None
-    return Card(uuid, name, megabytes, tuple(capability) if capability else None, bandwidth)
+    sliced = (_ask(pynvml.nvmlDeviceGetMigMode, handle) or [0])[0] == 1
+    return Card(uuid, name, megabytes, tuple(capability) if capability else None, bandwidth, sliced)
 
 
 def _ask(question, *details):
@@ -94,7 +100,8 @@ def allowed_cards(found: FoundCards, preset: str | None) -> dict[int, str]:
         number = card_number(entry, found)
         if number is None:
             break  # CUDA takes no notice of what stands behind an entry that it does not know
-        allowed.setdefault(number, found.cards[number].uuid)
+        if found.cards[number].uuid:
+            allowed.setdefault(number, found.cards[number].uuid)
     return allowed
 
 
@@ -108,7 +115,7 @@ def card_number(entry: str, found: FoundCards) -> int | None:
         return int(entry) if int(entry) < len(found) else None
     if not entry:
         return None
-    matches = [number for number, card in enumerate(found.cards) if card.uuid.startswith(entry)]
+    matches = [number for number, card in enumerate(found.cards) if card.uuid and card.uuid.startswith(entry)]
     return matches[0] if len(matches) == 1 else None
 
 
@@ -128,7 +135,7 @@ def choose_cards(wanted: Sequence[tuple[str, int]], found: FoundCards, preset: s
     """
     where = f" (in {VISIBLE}={preset})" if preset is not None else ""
     needed = len(wanted)
-    if has_slices(preset):
+    if has_slices(preset) or any(found.cards[number].mig for _, number in wanted if number < len(found)):
         raise TooFewDevices(
             f"Multi-GPU requires at least {needed} GPUs{where}: CUDA gives a process one MIG slice only, however many "
             f"are listed; use whole cards, or {ONE_DEVICE} to use one slice"
@@ -140,13 +147,13 @@ def choose_cards(wanted: Sequence[tuple[str, int]], found: FoundCards, preset: s
         raise TooFewDevices(
             f"Multi-GPU requires at least {needed} GPUs, found {len(allowed)}{where}{reason}; {instead}"
         )
-    ids = sorted(allowed)
     for key, number in wanted:
         if number not in allowed:
+            ids = sorted(usable_cards(found, preset) if len(usable_cards(found, preset)) >= needed else allowed)
             first = "" if wanted[0][0] == MODEL_GPU else f"`data.data_gpu={ids[0]}` "
             others = ",".join(map(str, ids[needed - len([k for k, _ in wanted if k == MODEL_GPU]) : needed]))
             raise UsageError(
-                f"`{key}={number}`: no such GPU{where}; found {', '.join(map(str, ids))}; "
+                f"`{key}={number}`: no such GPU{where}; found {', '.join(map(str, sorted(allowed)))}; "
                 f"set {first}`{MODEL_GPU}={others}`"
             )
         if found.cards[number].too_new:

@@ -2,6 +2,8 @@
 
 In: the ids, limits and mode of a `DataConfig`; what NVML and TensorFlow find on this machine.
 Out: a `DevicePlan` whose names every other module passes on.
+
+It is a long file because of that: whatever has to name a device is here.
 """
 
 import os
@@ -95,8 +97,16 @@ class DevicePlan:
         )
 
     def with_model_on(self, device: str) -> "DevicePlan":
-        """The same plan with another model device, named in any of TensorFlow's ways."""
+        """The same plan with another model device, named in any of TensorFlow's ways.
+
+        Raises:
+            UsageError: several devices train, and the settings name them.
+        """
         name = plain_name(device)
+        if self.shares_batches:
+            raise UsageError(
+                f"{name} was asked for, and {', '.join(self.training_devices)} train; set `data.model_gpu`"
+            )
         return replace(self, model_device=name, model_label=name)
 
 
@@ -140,6 +150,8 @@ def check_request(data: DataConfig) -> None:
         raise UsageError(f"`data.data_gpu` and `data.model_gpu` are both {data.data_gpu}; {BOTH_IDS}")
     if twice := [number for number in data.model_gpus if data.model_gpus.count(number) > 1]:
         raise UsageError(f"`data.model_gpu` names GPU {twice[0]} twice; name each once")
+    if gpus and data.data_gpu is None and data.data_gpu_memory not in (0, 8192):
+        raise UsageError("`data.data_gpu_memory` needs `data.data_gpu`; without it each card that trains prepares")
     if data.memory_isolation and not gpus:
         raise UsageError(f"`data.memory_isolation` needs two GPUs; add {TWO_GPUS}")
     if data.memory_isolation and data.virtual_devices:

@@ -28,7 +28,11 @@ def lock(path: Path, waiting: Callable[[], None] | None) -> Iterator[bool]:
                     return
                 waiting()
                 fcntl.flock(handle, fcntl.LOCK_EX)
-            if not path.exists() or path.stat().st_ino != os.fstat(handle).st_ino:
+            try:
+                ours = path.stat().st_ino == os.fstat(handle).st_ino
+            except FileNotFoundError:
+                ours = False
+            if not ours:
                 continue  # whoever held it has removed it
             try:
                 yield True

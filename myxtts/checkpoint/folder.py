@@ -11,7 +11,7 @@ import json
 import math
 import re
 import shutil
-import zipfile
+import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,7 +21,16 @@ import numpy as np
 
 from myxtts.checkpoint import earlier
 from myxtts.checkpoint.state import RunState
-from myxtts.checkpoint.weights import AVERAGE, only_resumes, part_of, read_arrays, under, write_arrays
+from myxtts.checkpoint.weights import (
+    AVERAGE,
+    MOMENTS,
+    PARAMETERS,
+    only_resumes,
+    part_of,
+    read_arrays,
+    under,
+    write_arrays,
+)
 from myxtts.config.config import XTTSConfig
 from myxtts.config.load import load, save
 from myxtts.errors import RunError, UsageError
@@ -70,8 +79,9 @@ def write_checkpoint(run: Path, checkpoint: Checkpoint, keep: int, best: bool) -
         np.savez(partial / "voices.npz", allow_pickle=False, **voices)
         for held, arrays in _by_file(checkpoint.arrays).items():
             write_arrays(partial / held, arrays)
-        sizes = {file.name: file.stat().st_size for file in sorted(partial.iterdir())}
-        state = {"format": FORMAT, "sizes": sizes, "speakers": list(checkpoint.voices)}
+        files = sorted(partial.iterdir())
+        sizes, checksums = {file.name: file.stat().st_size for file in files}, {f.name: checksum(f) for f in files}
+        state = {"format": FORMAT, "sizes": sizes, "checksums": checksums, "speakers": list(checkpoint.voices)}
         state.update(checkpoint.state.to_document())
         (partial / "state.json").write_text(json.dumps(state), encoding="utf-8")
         for file in (*partial.iterdir(), partial):
@@ -217,7 +227,7 @@ def read_checkpoint(path: Path, to_resume: bool = True) -> Checkpoint:
         return _read(path, to_resume)
     except FileNotFoundError as error:
         problem = f"the checkpoint {path} lacks {Path(error.filename).name}"
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, zipfile.BadZipFile) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         problem = f"the checkpoint {path} is damaged: {' '.join(str(error).split())}"
     others = [other for other in list_checkpoints(path.resolve().parent) if other != path.resolve()]
     instead = f"; name another one: {others[-1]}" if others else ""
@@ -236,22 +246,48 @@ def _read(path: Path, to_resume: bool) -> Checkpoint:
     except ValueError as error:
         raise ValueError(f"state.json {error}") from None
     sizes = {name: size for name, size in document["sizes"].items() if to_resume or name != TRAINING}
+    checksums = document.get("checksums", {})  # not in older checkpoints
     for name, size in sizes.items():
         if (found := (path / name).stat().st_size) != size:
             raise ValueError(f"{name} has {found} bytes, expected {size}")
+        if name in checksums and checksum(path / name) != checksums[name]:
+            raise ValueError(f"the content of {name} has changed since it was written")
     symbols = json.loads((path / "symbols.json").read_text(encoding="utf-8"))
     tokenizer = Tokenizer(tuple(symbols["symbols"]), symbols["front_end"], tuple(symbols["languages"]))
     config = load(path / "config.yaml")
-    with np.load(path / "voices.npz") as mels:
-        voices = {name: mels[f"voice_{number}"] for number, name in enumerate(document["speakers"])}
+    mels = _read_archive(path / "voices.npz")
+    voices = {name: mels[f"voice_{number}"] for number, name in enumerate(document["speakers"])}
     if form == EARLIER:
-        with np.load(path / "arrays.npz") as nameless:
-            arrays = earlier.named(dict(nameless), config, len(tokenizer.symbols))
+        arrays = earlier.named(_read_archive(path / "arrays.npz"), config, len(tokenizer.symbols))
     else:
         arrays = _read_by_file(path, sizes)
     read = Checkpoint(config, tokenizer, arrays, voices, state)
     _require_sound(read)
     return read
+
+
+def checksum(path: Path) -> int:
+    """CRC-32 of a file, read piece by piece."""
+    found = 0
+    with path.open("rb") as file:
+        while piece := file.read(1 << 20):
+            found = zlib.crc32(piece, found)
+    return found
+
+
+def _read_archive(path: Path) -> dict[str, np.ndarray]:
+    """All arrays of a `.npz` file.
+
+    Raises:
+        ValueError: it is damaged.
+    """
+    try:
+        with np.load(path) as held:
+            return dict(held)
+    except FileNotFoundError:
+        raise
+    except Exception as error:  # numpy and zipfile raise a dozen kinds for damaged archives
+        raise ValueError(f"{path.name}: {error or type(error).__name__}") from None
 
 
 def _require_sound(checkpoint: Checkpoint) -> None:
@@ -263,6 +299,9 @@ def _require_sound(checkpoint: Checkpoint) -> None:
     n_mels = checkpoint.config.audio.n_mels
     if any(mel.ndim != 2 or mel.shape[1] != n_mels for mel in checkpoint.voices.values()):
         raise ValueError(f"voices.npz holds mels that have not {n_mels} bands")
-    broken = [name for name, array in part_of(checkpoint.arrays, AVERAGE).items() if not np.isfinite(array).all()]
-    if broken:
-        raise ValueError(f"{broken[0]} holds what is no number")
+    for part in (AVERAGE, PARAMETERS, *MOMENTS):
+        for name, array in part_of(checkpoint.arrays, part).items():
+            if array.dtype not in (np.float32, np.float16):
+                raise ValueError(f"{part}/{name} is of type {array.dtype}, not float32 or float16")
+            if not np.isfinite(array).all():
+                raise ValueError(f"{part}/{name} holds what is no number")

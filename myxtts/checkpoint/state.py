@@ -32,13 +32,16 @@ class RunState:
         """Takes its own fields out of a table of values.
 
         Raises:
-            ValueError: one is missing or of another kind.
+            ValueError: one is missing, of another kind or out of range.
         """
         document = {"clear_at": None} | document  # not in older checkpoints
         kinds = get_type_hints(cls)
         for name, kind in kinds.items():
             if name not in document or not _fits(document[name], kind):
                 raise ValueError(f"has {name} {document.get(name)!r}")
+        for name, least in (("step", 0), ("batches", 0), ("skipped", 0), ("parts", 1), ("validations_since_best", 0)):
+            if document[name] < least:
+                raise ValueError(f"has {name} {document[name]!r}")
         return cls(**{one.name: document[one.name] for one in fields(cls)})
 
     def to_document(self) -> dict[str, Any]:

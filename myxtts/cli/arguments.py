@@ -148,7 +148,13 @@ CLIPS = (
         choices=("phonemes", "characters"),
     ),
     Flag("--cache-dir", "data.cache_dir", str, "where prepared clips are kept", "DIR"),
-    Flag("--num-workers", "data.num_workers", int, "threads that read clips (0: one per core)", "N"),
+    Flag(
+        "--num-workers",
+        "data.num_workers",
+        int,
+        "threads that read clips (0: one a core to decode, one to form batches)",
+        "N",
+    ),
     Flag("--min-seconds", "data.min_seconds", float, "shortest speech to accept (default {default})", "X"),
     Flag("--max-seconds", "data.max_seconds", float, "longest speech to accept (default {default})", "X"),
     Flag("--min-clips", "data.min_clips", int, "fewest good clips to go on with (default {default})", "N"),
@@ -239,7 +245,7 @@ STEP = (
         "--grad-accum",
         "training.grad_accum",
         int,
-        "parts of --batch-size clips in one optimizer step (default {default}): as a batch so many times larger",
+        "parts of --batch-size clips in one optimizer step (default {default}): the result of a batch N times larger",
         "N",
     ),
 )
@@ -261,7 +267,7 @@ OPTIMISATION = (
         "--max-bad-steps",
         "training.max_bad_steps",
         int,
-        "end after so many steps in a row that are not finite (default {default})",
+        "end after N steps in a row that are not finite (default {default})",
         "N",
     ),
     Flag(

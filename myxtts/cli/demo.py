@@ -7,6 +7,7 @@ from rich.console import Console
 
 from myxtts.cli.display import counting_display, report_lines, training_display
 from myxtts.cli.prepare import prepare_and_report
+from myxtts.cli.settings import make_folder
 from myxtts.config.config import TrainingConfig
 from myxtts.errors import UsageError
 
@@ -37,6 +38,7 @@ def run(options: argparse.Namespace) -> int:
     voice = choose_voice(options.voice)
     for text in options.say:
         spell(text, "en", "phonemes")
+    make_folder(folder, "choose another --folder")
     console = Console()
     console.print(f"🎙️ Making a corpus of {options.sentences} sentences, read by {voice}", highlight=False, markup=False)
     from myxtts.runtime import import_tensorflow
@@ -44,7 +46,6 @@ def run(options: argparse.Namespace) -> int:
     import_tensorflow()
     from myxtts.demo import demo
 
-    folder.mkdir(parents=True, exist_ok=True)
     (folder / MARK).touch()
     lap = demo.stopwatch()
     with counting_display(console) as progress:

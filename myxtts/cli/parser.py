@@ -59,7 +59,7 @@ def _add_train(commands: argparse._SubParsersAction) -> None:
         nargs="?",
         const="",
         metavar="DIR",
-        help="go on from the newest checkpoint of --checkpoint-dir, or from the named one",
+        help="resume from the newest checkpoint of --checkpoint-dir, or from the named one",
     )
     run.add_argument(
         "--reset-optimizer", action="store_true", help="with --resume: forget what the optimizer remembers"

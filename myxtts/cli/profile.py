@@ -33,7 +33,7 @@ def run(options: argparse.Namespace) -> int:
     if options.trace and options.html and Path(options.trace).absolute() == Path(options.html).absolute():
         raise UsageError(f"--trace and --html are both {options.html}; name two files")
     config, origin = configure(options)
-    steps = options.num_steps or USUAL_STEPS
+    steps = USUAL_STEPS if options.num_steps is None else options.num_steps
     if options.run is not None:
         return show_run(options, sorted(origin))
     if not FEWEST_STEPS <= steps <= MOST_STEPS:

@@ -47,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError("--reset-optimizer goes with --resume; a new run starts with a fresh optimizer anyway")
     config, origin = configure_run(options, resume)
     if resume and origin.get("training.init_from", SAVED) != SAVED:
-        raise UsageError("--init-from starts a new run and --resume goes on with one; give one of them")
+        raise UsageError("--init-from starts a new run and --resume continues one; give one of them")
     if not config.data.train_data:
         raise UsageError("no training data; add --train-data DIR")
     for key, reason in config.kind.foreign.items():

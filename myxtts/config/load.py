@@ -6,6 +6,9 @@ Out: an `XTTSConfig` and {"section.name": where it came from}; also saves one an
 
 import dataclasses
 import difflib
+import functools
+import logging
+import os
 import re
 import types
 import typing
@@ -24,6 +27,7 @@ RENAMED = {  # keys that configurations of older runs and users' files hold
     "training.different_loss": "vocoder.feature_matching_loss",
     "vocoder.critic_width": "vocoder.discriminator_width",
 }
+_LOGGER = logging.getLogger(__name__)
 SAVED = "checkpoint"  # the origin of what a run takes over
 SECTIONS: dict[str, type] = {f.name: typing.cast(type, f.type) for f in dataclasses.fields(XTTSConfig)}
 
@@ -62,7 +66,10 @@ def _convert(key: str, value: Any, wanted: Any, source: str) -> Any:
         return "on" if value else "off"  # YAML 1.1 reads on and off as true and false
     if isinstance(value, wanted) and not (wanted is int and isinstance(value, bool)):
         return value
-    raise UsageError(f"{source}: {key} is {value!r}, a {type(value).__name__}; it must be a {wanted.__name__}{or_none}")
+    if wanted is str and isinstance(value, os.PathLike):
+        return os.fspath(value)
+    where = f"{source}: {key}" if source else f"`{key}`"
+    raise UsageError(f"{where} is {value!r}, a {type(value).__name__}; it must be a {wanted.__name__}{or_none}")
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
@@ -77,23 +84,36 @@ def read_yaml(path: Path) -> dict[str, Any]:
         return {}
     if not isinstance(content, dict):
         raise UsageError(f"configuration {path} must hold sections ({', '.join(SECTIONS)}), found {content!r:.60}")
-    hints = {section: typing.get_type_hints(kind) for section, kind in SECTIONS.items()}
     values: dict[str, Any] = {}
     for section, entries in content.items():
         if section not in SECTIONS:
             raise UsageError(f"{path}: unknown section {section!r}{_nearest(str(section), SECTIONS)}")
         if not isinstance(entries, dict):
             raise UsageError(f"{path}: section {section} must hold `name: value` lines, found {entries!r:.60}")
-        fields = hints[section]
+        fields = _hints(section)
         for name, value in entries.items():
             key = RENAMED.get(f"{section}.{name}", f"{section}.{name}")
             if key == f"{section}.{name}" and name not in fields:
-                raise UsageError(f"{path}: unknown key {section}.{name}{_nearest(str(name), fields)}")
+                raise UsageError(f"{path}: unknown key {section}.{name}{_nearest_key(section, str(name))}")
             if key in values:
-                raise UsageError(f"{path}: {section}.{name} and another key are both {key}; give one of them")
+                names = [key, *(old for old, today in RENAMED.items() if today == key)]
+                raise UsageError(f"{path}: {' and '.join(names)} are the same setting; give one of them")
             of_section, field = key.split(".")
-            values[key] = _convert(f"{section}.{name}", value, hints[of_section][field], str(path))
+            values[key] = _convert(f"{section}.{name}", value, _hints(of_section)[field], str(path))
     return values
+
+
+def _nearest_key(section: str, name: str) -> str:
+    """A hint at the section that has the name, else at the nearest name of this one."""
+    if elsewhere := [other for other in SECTIONS if name in _hints(other)]:
+        return f"; did you mean '{elsewhere[0]}.{name}'?"
+    return _nearest(name, _hints(section))
+
+
+@functools.cache
+def _hints(section: str) -> dict[str, Any]:
+    """The types of a section's fields."""
+    return typing.get_type_hints(SECTIONS[section])
 
 
 def renamed_keys(path: Path) -> dict[str, str]:
@@ -104,13 +124,24 @@ def renamed_keys(path: Path) -> dict[str, str]:
 
 
 def build(values: Mapping[str, Any]) -> XTTSConfig:
-    """Dotted values on top of the defaults and of the preset that `model.size` names."""
+    """Dotted values on top of the defaults and of the preset that `model.size` names.
+
+    Raises:
+        UsageError: a key is not known, or its value is of another kind or out of range.
+    """
     sections: dict[str, dict[str, Any]] = {section: {} for section in SECTIONS}
     size = values.get("model.size", "tiny")
-    sections["model"].update(MODEL_SIZES.get(size, {}))
+    sections["model"].update(MODEL_SIZES.get(size, {}) if isinstance(size, str) else {})
     for key, value in values.items():
-        section, name = key.split(".")
-        sections[section][name] = value
+        today = RENAMED.get(key, key)
+        if today != key:
+            _LOGGER.warning("%s is called %s today", key, today)
+        section, _, name = today.partition(".")
+        if section not in SECTIONS:
+            raise UsageError(f"unknown key {key!r}{_nearest(section, SECTIONS)}")
+        if (kind := _hints(section).get(name)) is None:
+            raise UsageError(f"unknown key {key!r}{_nearest_key(section, name)}")
+        sections[section][name] = _convert(today, value, kind, "")
     return XTTSConfig(**{section: SECTIONS[section](**entries) for section, entries in sections.items()})
 
 

@@ -48,13 +48,14 @@ def cache_root(config: XTTSConfig) -> Path:
     return cache_home()
 
 
-def prepare(folder: Path, config: XTTSConfig, progress: Progress = lambda what, done, total: None) -> Pack:
+def prepare(folder: Path | str, config: XTTSConfig, progress: Progress = lambda what, done, total: None) -> Pack:
     """Opens the pack of a dataset folder, checking and packing its clips first when needed.
 
     Raises:
         UsageError: the folder or its metadata cannot be read, or there is no place for the cache.
         RunError: the cache cannot be written, is damaged, or a recording changed meanwhile.
     """
+    folder = Path(folder)
     rows, root = _read(folder, config)
     workers = _workers(config)
     with _naming_cache(root):

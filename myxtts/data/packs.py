@@ -11,7 +11,7 @@ from pathlib import Path
 from myxtts.config.config import XTTSConfig
 from myxtts.data.cache import learn_tokenizer, prepare, require_clips
 from myxtts.data.pack import Pack
-from myxtts.errors import RunError
+from myxtts.errors import RunError, UsageError
 from myxtts.text.tokenizer import Tokenizer
 
 
@@ -38,6 +38,8 @@ def prepare_packs(config: XTTSConfig, prepare: Callable[[Path, XTTSConfig], Pack
         UsageError: a folder cannot be read.
         RunError: too few of its clips can be used, or the cache cannot be written.
     """
+    if not config.data.train_data:
+        raise UsageError("no training data; set `data.train_data`")
     train = prepare(Path(config.data.train_data), config)
     require_clips(train, config)
     if not config.data.val_data:

@@ -289,7 +289,7 @@ class Profiler:
         two, many = self._work.devices.two_devices, bool(self._work.devices.helpers)
         for place, name in enumerate(("sequential", "buffered", "split", "parallel")):
             show("comparing", place, 4)
-            if name == now or (name == "parallel" and not self._work.can_share) or (many and name != "sequential"):
+            if many or name == now or (name == "parallel" and not self._work.can_share):
                 continue
             if name in ("split", "parallel") and not two:
                 other = predict(measured.times, replace(measured.arrangement, mode=name))

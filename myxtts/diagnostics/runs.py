@@ -167,7 +167,7 @@ def _parse_json_lines(text: str, file: Path) -> list[tuple[str, dict[str, Any]]]
             continue
         try:
             line = json.loads(text)
-        except (ValueError, RecursionError):
+        except (ValueError, RecursionError, OverflowError):
             if number == len(texts):
                 break  # a killed run may leave half a line
             raise UsageError(f"{file}: line {number} is no JSON; is this the metrics.jsonl of a run?") from None

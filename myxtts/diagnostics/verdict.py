@@ -34,7 +34,8 @@ class Verdict:
 
 def device_keys(plan: DevicePlan, found: FoundCards) -> tuple[str, ...]:
     """Names of a plan's devices that mean the same ones tomorrow: ids change when a card is added."""
-    return tuple(_key(label, plan, found) for label in (plan.data_label, plan.model_label))
+    labels = (plan.data_label, *plan.model_label.split(", "))
+    return tuple(_key(label, plan, found) for label in labels)
 
 
 def _key(label: str, plan: DevicePlan, found: FoundCards) -> str:

@@ -9,6 +9,8 @@ from typing import Protocol
 
 import numpy as np
 
+from myxtts.errors import UsageError
+
 
 @dataclass(frozen=True)
 class SynthesisOptions:
@@ -17,6 +19,12 @@ class SynthesisOptions:
     speed: float = 1.0  # times as fast
     pitch: float = 1.0  # times as high
     ode_steps: int = 4  # in which the refiner samples the residual, where a model has one; 0: without
+
+    def __post_init__(self) -> None:
+        for name, low, high in (("speed", 0.25, 2.0), ("pitch", 0.5, 1.5), ("ode_steps", 0, 100)):
+            value = getattr(self, name)
+            if not low <= value <= high:
+                raise UsageError(f"`{name}` is {value}; it must lie between {low:g} and {high:g}")
 
 
 DEFAULTS = SynthesisOptions()

@@ -119,7 +119,9 @@ class TensorFlowEngine:
         self.mel, self.wave = acoustic.mel, vocoder.wave
 
 
-def open_checkpoint(checkpoint: Path, vocoder: str | None = None, eager_calls: int = EAGER_SENTENCES) -> Synthesizer:
+def open_checkpoint(
+    checkpoint: Path | str, vocoder: str | None = None, eager_calls: int = EAGER_SENTENCES
+) -> Synthesizer:
     """A voice to speak with. Compiled after a few sentences: the first come sooner for it, those after them faster.
 
     Args:
@@ -130,7 +132,7 @@ def open_checkpoint(checkpoint: Path, vocoder: str | None = None, eager_calls: i
     Raises:
         UsageError: it is no speech model.
     """
-    saved = read_checkpoint(find_checkpoint(checkpoint), to_resume=False)
+    saved = read_checkpoint(find_checkpoint(Path(checkpoint)), to_resume=False)
     if not saved.config.kind.speaks:
         raise UsageError(f"{checkpoint} is a vocoder; name it as `vocoder`, and a speech model as `checkpoint`")
     config, device = saved.config, plan_devices().model_device

@@ -1,5 +1,7 @@
 """Which frame belongs to which token: monotonic alignment search, and averages that tell it where to begin.
 
+Kim et al. 2020, "Glow-TTS: A Generative Flow for Text-to-Speech via Monotonic Alignment Search".
+
 In: scores [B, T, M] (log-likelihood of frame m under token t) and both lengths.
 Out: the best monotonic path, float32 [B, T, M] of ones and zeros.
 """

@@ -1,5 +1,8 @@
 """Aligned text states to mel frames.
 
+ConvNeXt blocks (Liu et al. 2022, "A ConvNet for the 2020s") with attention (Vaswani et al. 2017, "Attention Is All You
+Need").
+
 In: one state per decoder step [B, M', width], mask [B, M', 1], voice tokens [B, K, width].
 Out: stacked mel frames [B, M', n_mels * frames_per_step], zero past each length.
 """

@@ -1,5 +1,7 @@
 """How long each token lasts.
 
+Ren et al. 2019, "FastSpeech: Fast, Robust and Controllable Text to Speech".
+
 In: text states [B, T, width] and mask [B, T, 1].
 Out: natural logarithm of the duration in decoder steps, [B, T].
 """

@@ -1,5 +1,7 @@
 """How high each token is spoken.
 
+Łańcucki 2021, "FastPitch: Parallel Text-to-Speech with Pitch Prediction".
+
 In: text states [B, T, width] and mask [B, T, 1]; in training also the pitch that was heard.
 Out: log F0 [B, T] in octaves above `MIDDLE`, voicing [B, T] in [0, 1], and the states that know both.
 """

@@ -1,5 +1,8 @@
 """A reference recording to a few tokens that hold the voice (Perceiver resampler).
 
+Jaegle et al. 2021, "Perceiver: General Perception with Iterative Attention"; for voices: Casanova et al. 2024, "XTTS: a
+Massively Multilingual Zero-Shot Text-to-Speech Model".
+
 The queries begin with the average and the spread of the recording's spectrum, a plain description of every voice; what
 they read in single frames comes on top. All that is read is brought to unit size first: latents that read themselves
 as they are can grow without bound, and voices then come out alike.

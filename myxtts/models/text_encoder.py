@@ -1,5 +1,7 @@
 """Tokens to one state per token.
 
+ConvNeXt blocks (Liu et al. 2022, "A ConvNet for the 2020s") with attention to the text and to the voice.
+
 In: tokens int32 [B, T], lengths [B], voice tokens [B, K, width].
 Out: states [B, T, width], zero past each length, and their mask [B, T, 1].
 """

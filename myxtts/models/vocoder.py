@@ -1,5 +1,9 @@
 """Mel frames to a waveform: ConvNeXt blocks at frame rate that shape two sources in the spectrum.
 
+Siuzdak 2024, "Vocos: Closing the gap between time-domain and Fourier-based neural vocoders for high-quality audio
+synthesis"; two sources: Wang et al. 2019, "Neural source-filter-based waveform model for statistical parametric speech
+synthesis".
+
 In: normalised log-mel [B, frames, n_mels].
 Out: waves float32 [B, (frames - 1) * hop_samples], and how likely each pitch was, [B, frames, STATES].
 """

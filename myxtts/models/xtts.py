@@ -1,5 +1,8 @@
 """The whole speech model: text and a reference recording to mel frames.
 
+In the family of Matcha-TTS (Mehta et al. 2024) and P-Flow (Kim et al. 2023, "P-Flow: A Fast and Data-Efficient
+Zero-Shot TTS through Speech Prompting"), with the voice tokens of XTTS (Casanova et al. 2024).
+
 In: tokens, lengths and a reference slice; in training also the target mel.
 Out: `XTTSOutput` in training, mel frames in synthesis.
 """

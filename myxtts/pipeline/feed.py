@@ -109,7 +109,7 @@ class Feed:
         self._most = options.most
         self._buffer: BoundedBuffer[StepInput] = BoundedBuffer(min(options.slots, options.most), clock.now)
         self._ahead = devices.pipeline != "sequential"
-        self._parts = 1
+        self._parts, self._saving = 1, threading.Lock()
         self._at, self._iterated = (str(Stage.LOAD), options.start), False
         self._thread = threading.Thread(target=self._produce, name="feed", daemon=True)
         self._helpers = ThreadPoolExecutor(len(devices.preparing_devices), "feed")  # one thread for each device
@@ -239,18 +239,21 @@ class Feed:
         """Features on one device; where memory runs out and is to be saved, found in smaller parts from now on."""
         rows = audio.shape[0]
         while True:
+            parts = self._parts
             try:
                 with tf.device(device), guarded_copies():
-                    floats = self._featurize_parts(audio, spans, device, rows // self._parts)
+                    floats = self._featurize_parts(audio, spans, device, rows // parts)
                 require_on(device, {"floats": floats}, "features")
                 return floats
             except tf.errors.ResourceExhaustedError:
-                if self._options.save_memory is None or self._parts == rows:
+                if self._options.save_memory is None or parts == rows:
                     raise
-                self._parts = next(parts for parts in range(self._parts + 1, rows + 1) if rows % parts == 0)
-                self._options.save_memory(
-                    f"out of memory: {device} prepares batches in {self._parts} parts from now on"
-                )
+                with self._saving:  # one of the devices that prepare finds the parts for all
+                    if self._parts == parts:
+                        self._parts = next(more for more in range(parts + 1, rows + 1) if rows % more == 0)
+                        self._options.save_memory(
+                            f"out of memory: {device} prepares batches in {self._parts} parts from now on"
+                        )
 
     def _featurize_parts(self, audio: tf.Tensor, spans: tf.Tensor, device: str, rows: int) -> tf.Tensor:
         """Features of so many rows at a time. A copy waits for its receiver, so no lock is held meanwhile."""

@@ -66,7 +66,7 @@ class Gradient:
         # The slices are made outside of what XLA compiles: there they are views, inside they would be copies.
         self._inner = tf.function(self.find, autograph=False, jit_compile=True) if compiled else self.find
         self._outer = AnyLength(self._slice_and_find, fixed=compiled)
-        self._cut = tf.function(self._cut_rows, autograph=False)
+        self._cut = tf.function(self._cut_rows, autograph=False, reduce_retracing=True)
         self._add = tf.function(self._add_up, autograph=False)
 
     @property

@@ -33,7 +33,7 @@ def make_room(batch: StepInput, config: XTTSConfig, parts: int, too_large: str) 
             f"{found}; set {smaller} (the same result in less memory), add `training.auto_batch`, "
             "or lower `data.prefetch` and `data.pipeline_buffer_size`"
         )
-    return times, f"{found}; goes on with {smaller}"
+    return times, f"{found}; continues with {smaller}"
 
 
 @contextmanager

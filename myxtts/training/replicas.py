@@ -16,10 +16,13 @@ from myxtts.batch import Layout, PackedBatch, StepInput
 from myxtts.checkpoint.weights import Fit
 from myxtts.config.config import TrainingConfig
 from myxtts.devices import DevicePlan, guarded_copies, move, require_on
+from myxtts.errors import RunError
 from myxtts.training.gradient import Given, Losses, Trainable
 from myxtts.training.objective import Objective
 from myxtts.training.step import TrainStep, given_by
 from myxtts.training.tracing import AnyLength
+
+_joined: dict[str, frozenset[str]] = {}  # the devices whose collective operations this process has set up
 
 
 class ReplicatedStep(TrainStep):
@@ -37,7 +40,7 @@ class ReplicatedStep(TrainStep):
     def __init__(self, model: Trainable, objective: Objective, config: TrainingConfig, devices: DevicePlan):
         super().__init__(model, objective, config, devices.compiled)
         self.devices = devices.training_devices
-        self._strategy = tf.distribute.MirroredStrategy(self.devices)
+        self._strategy = _strategy_for(self.devices)
         self._states, self._all_buffers = [self.state], [self.buffers]
         for device in self.devices[1:]:
             with tf.device(device):
@@ -57,8 +60,26 @@ class ReplicatedStep(TrainStep):
         if self._behind:
             self.catch_up()
         rows = [tensor for shard in batch.shards for tensor in (shard.floats, shard.labels)]
-        with guarded_copies():
-            return self._everywhere(list(batch.heads), rows, batch.shards[0].layout, self.parts, adversarial)
+        try:
+            with guarded_copies():
+                return self._everywhere(list(batch.heads), rows, batch.shards[0].layout, self.parts, adversarial)
+        except Exception:
+            self._refuse_half_a_step()
+            raise
+
+    def _refuse_half_a_step(self) -> None:
+        """After an error: where no device has moved the step may be tried again, otherwise it must not be.
+
+        Raises:
+            RunError: some devices have moved and others have not.
+        """
+        self._behind = True
+        taken = [int(state.taken) for state in self._states]  # host sync
+        if len(set(taken)) > 1:
+            raise RunError(
+                f"only some of {', '.join(self.devices)} took step {max(taken)}; resume from the last checkpoint, with "
+                "a lower `data.batch_size` or a higher `training.grad_accum` where memory ran out"
+            )
 
     def _run_everywhere(
         self, heads: Sequence[tf.Tensor], rows: Sequence[tf.Tensor], layout: Layout, parts: int, adversarial: bool
@@ -109,6 +130,20 @@ class ReplicatedStep(TrainStep):
     def begin_from(self, arrays: dict[str, np.ndarray]) -> Fit:
         self._behind = True
         return super().begin_from(arrays)
+
+
+def _strategy_for(devices: tuple[str, ...]) -> tf.distribute.Strategy:
+    """What runs something on all of them and adds what they found.
+
+    Raises:
+        RunError: this process has joined other devices before, and TensorFlow joins them once.
+    """
+    if frozenset(devices) != _joined.setdefault("devices", frozenset(devices)):
+        raise RunError(
+            f"this process has trained on {', '.join(sorted(_joined['devices']))}; to train on {', '.join(devices)}, "
+            "start another"
+        )
+    return tf.distribute.MirroredStrategy(devices)
 
 
 def _copy(variable: tf.Variable) -> tf.Variable:

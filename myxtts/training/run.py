@@ -137,6 +137,10 @@ class Run:
         if self.config.training.auto_batch and held % state.parts == 0:
             self.step.parts = max(self.step.parts, state.parts)  # memory was too small for more at once
         ours, theirs = self._order(), state.order
+        if theirs.keys() != ours.keys() or any(type(theirs[name]) is not type(ours[name]) for name in ours):
+            raise UsageError(f"the checkpoint is damaged: state.json has order {theirs}; name another one")
+        if theirs["batches"] < 1:
+            raise UsageError(f"the checkpoint is damaged: state.json has {theirs['batches']} batches an epoch")
         if changed := [name for name in ours if ours[name] != theirs[name]]:
             epoch = self.state.batches // theirs["batches"]
             self.state.batches = epoch * self.train_set.batches_per_epoch

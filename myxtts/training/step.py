@@ -4,6 +4,7 @@ In: a packed batch on the model device.
 Out: the named losses as scalars on the device, not read back.
 """
 
+import logging
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
@@ -25,6 +26,7 @@ from myxtts.training.parameters import FlatParameters
 from myxtts.training.schedule import Schedule
 from myxtts.training.tracing import AnyLength
 
+_LOGGER = logging.getLogger(__name__)
 FIRST_SCALE, MOST_SCALE, GROW_AFTER = 2.0**15, 2.0**24, 2000  # of the loss in float16, whose small numbers vanish
 Update = Callable[[tf.Tensor, tf.Tensor], tuple[tf.Tensor, ...]]  # gradient, loss -> what was told of the step
 LEAST_SHARE = 0.5  # of a model's parameters that a checkpoint must hold for it to begin from that
@@ -98,8 +100,9 @@ class TrainStep:
         return {**losses, "skipped": skipped, "bad": bad, "rate": rate}
 
     def note_elapsed(self, share: float) -> None:
-        """Tells the schedule how much of its time a run has used, where that has changed noticeably."""
-        if abs(share - self._told_elapsed) >= NOTICEABLE:
+        """Tells the schedule how much of its time a run has used, in steps that a resumed run takes alike."""
+        share = NOTICEABLE * int(share / NOTICEABLE)
+        if share != self._told_elapsed:
             self._told_elapsed = share
             self.tell_elapsed(np.float32(share))
 
@@ -313,7 +316,10 @@ def _choose_learning(names: Sequence[str], patterns: str) -> list[bool]:
     """
     frozen: set[str] = set()
     for pattern in (part.strip() for part in patterns.split(",") if part.strip()):
-        matched = {name for name in names if _matches(name, pattern) or _matches(called_before(name), pattern)}
+        matched = {name for name in names if _matches(name, pattern)}
+        if not matched and (matched := {name for name in names if _matches(called_before(name), pattern)}):
+            today = ", ".join(dict.fromkeys("/".join(name.split("/")[: pattern.count("/") + 1]) for name in matched))
+            _LOGGER.warning("`training.freeze`: %s is called %s today", pattern, today)
         if not matched:
             parts = ", ".join(dict.fromkeys(name.split("/")[0] for name in names))
             raise UsageError(f"`training.freeze={pattern}`: no weight has such a name; the parts are {parts}")

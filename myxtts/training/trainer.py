@@ -174,8 +174,8 @@ class XTTSTrainer:
 
     def _tell(self, logbook: Logbook, reports: list[Event]) -> None:
         """Records what happened beside the loop."""
-        notices = [Notice(self.state.step, text) for text in self.run.notices]
-        self.run.notices.clear()
+        told = self.run.notices  # the feed's threads may add to it meanwhile
+        notices = [Notice(self.state.step, told.pop(0)) for _ in range(len(told))]
         for event in (*notices, *reports):
             if isinstance(event, Sample):
                 logbook.record_sample(event)

@@ -115,8 +115,8 @@ def test_auto_batch_halves_until_it_fits_and_changes_no_result(make_trainer, mon
     tight.train(events.append)
     assert tries == [1, 2, 4, 4, 4]
     told = [event.text for event in events if isinstance(event, Notice)]
-    assert "goes on with `data.batch_size=2` `training.grad_accum=2`" in told[0]
-    assert "goes on with `data.batch_size=1` `training.grad_accum=4`" in told[1]
+    assert "continues with `data.batch_size=2` `training.grad_accum=2`" in told[0]
+    assert "continues with `data.batch_size=1` `training.grad_accum=4`" in told[1]
     np.testing.assert_allclose(weights_of(tight), weights_of(plain), atol=1e-5)
     latest = Path(tight.config.training.checkpoint_dir) / "latest"
     again = make_trainer("tight", max_steps=4, batch_size=4, auto_batch=True, resume_checkpoint=latest)

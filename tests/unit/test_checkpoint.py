@@ -102,16 +102,52 @@ def test_a_damaged_safetensors_file_of_the_right_size_is_one_line(tmp_path):
     content = bytearray((path / "model.safetensors").read_bytes())
     content[:8] = b"\xff" * 8  # the length of its header
     (path / "model.safetensors").write_bytes(content)
-    with pytest.raises(UsageError, match=r"is damaged: model\.safetensors") as error:
+    with pytest.raises(UsageError, match=r"is damaged: .*model\.safetensors") as error:
         read_checkpoint(path)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "training.safetensors", "voices.npz", "symbols.json"])
+def test_content_that_changed_on_the_disk_is_noticed(tmp_path, name):
+    path = write_checkpoint(tmp_path / "run", make(1), keep=1, best=True)
+    content = bytearray((path / name).read_bytes())
+    content[-20:] = bytes(20)
+    (path / name).write_bytes(content)
+    with pytest.raises(UsageError, match=f"is damaged: the content of {name} has changed since it was written"):
+        read_checkpoint(path)
+
+
+def test_what_no_checksum_tells_is_noticed_by_its_kind(tmp_path):
+    """In checkpoints without checksums: weights of another type, or that are no numbers, and archives that are cut."""
+    path = write_checkpoint(tmp_path / "run", make(1), keep=1, best=True)
+    state = json.loads((path / "state.json").read_text())
+    del state["checksums"]
+    (path / "state.json").write_text(json.dumps(state))
+    for name, damage in (
+        ("model.safetensors", lambda whole: whole.replace(b'"F32"', b'"I32"', 1)),
+        ("training.safetensors", lambda whole: whole[:-4] + b"\xff" * 4),  # no number
+        ("voices.npz", lambda whole: whole[:60] + b"(((" + whole[63:]),
+        ("voices.npz", lambda whole: bytes(len(whole))),
+    ):
+        whole = (path / name).read_bytes()
+        (path / name).write_bytes(damage(whole))
+        with pytest.raises(UsageError, match="is damaged: "):
+            read_checkpoint(path)
+        (path / name).write_bytes(whole)
+    assert read_checkpoint(path).state.step == 1
 
 
 def test_a_damaged_state_is_one_line_that_names_another_checkpoint(tmp_path):
     other = write_checkpoint(tmp_path, make(1), keep=3, best=False)
     path = write_checkpoint(tmp_path, make(2), keep=3, best=False)
     whole = json.loads((path / "state.json").read_text())
-    for damage in ([], {**whole, "step": "x"}, {k: v for k, v in whole.items() if k != "order"}):
+    for damage in (
+        [],
+        {**whole, "step": "x"},
+        {**whole, "step": -3},
+        {**whole, "parts": 0},
+        {k: v for k, v in whole.items() if k != "order"},
+    ):
         (path / "state.json").write_text(json.dumps(damage))
         with pytest.raises(UsageError, match=f"is damaged: state.json .*name another one: {other}"):
             read_checkpoint(path)

@@ -45,10 +45,38 @@ def test_names_of_before_are_accepted_and_a_line_names_those_of_today(tmp_path, 
     assert "--critics-after is called --discriminators-after today" in capsys.readouterr().err
     assert make_parser().parse_args(["say", "--steps", "3"]).ode_steps == 3
     both = write(tmp_path / "both.yaml", "vocoder: {discriminators_after: 5}\ntraining: {critics_after: 7}\n")
-    with pytest.raises(UsageError, match=r"training\.critics_after and another key are both vocoder"):
+    with pytest.raises(UsageError, match=r"discriminators_after and training\.critics_after are the same setting"):
         resolve(both, {})
     with pytest.raises(UsageError, match=r"training\.critics_after is 'abc'"):
         resolve(write(tmp_path / "wrong.yaml", "training: {critics_after: abc}\n"), {})
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"data.bogus": 1}, "unknown key 'data.bogus'; did you mean"),
+        ({"bogus.lr": 1}, "unknown key 'bogus.lr'; known: audio, data, model"),
+        ({"batch_size": 1}, "unknown key 'batch_size'"),
+        ({"training.batch_size": 1}, r"did you mean 'data\.batch_size'\?"),
+        ({"data.batch_size": "4"}, r"`data\.batch_size` is '4', a str; it must be a int"),
+        ({"data.batch_size": 2.5}, r"`data\.batch_size` is 2\.5, a float"),
+        ({"data.batch_size": None}, r"`data\.batch_size` is None"),
+        ({"training.lr": "fast"}, r"`training\.lr` is 'fast'"),
+        ({"model.size": 3}, r"`model\.size` is 3"),
+    ],
+)
+def test_python_users_are_told_what_is_wrong_with_their_settings(values, words):
+    with pytest.raises(UsageError, match=words):
+        build(values)
+
+
+def test_settings_from_python_may_have_names_of_before_and_paths(tmp_path, caplog):
+    config = build(
+        {"vocoder.critic_width": 8, "data.train_data": tmp_path, "data.data_gpu": "none", "training.lr": "1e-3"}
+    )
+    assert (config.vocoder.discriminator_width, config.data.train_data) == (8, str(tmp_path))
+    assert config.data.data_gpu is None and config.training.lr == 1e-3
+    assert build({"data.model_gpu": [1]}).data.model_gpu == 1 and build({"data.model_gpu": "1,2"}).data.gpus == (1, 2)
 
 
 def test_another_size_than_a_checkpoint_s_has_shapes_of_its_own(tmp_path):

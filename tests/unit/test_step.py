@@ -249,7 +249,7 @@ def test_room_is_made_by_parts_of_equal_size_on_each_device(rows, parallel, expe
     config = build({"data.batch_size": rows, "training.auto_batch": True})
     times, notice = make_room(batch, config, 1, "")
     assert times == expected
-    assert f"goes on with `data.batch_size={rows // expected}` `training.grad_accum={expected}`" in notice
+    assert f"continues with `data.batch_size={rows // expected}` `training.grad_accum={expected}`" in notice
     with pytest.raises(RunError, match=r"one clip is too much: lower `data.max_seconds`"):
         make_room(batch, config, held.rows, SpeechTarget.too_large)
     with pytest.raises(RunError, match=f"set `data.batch_size={rows // expected}` `training.grad_accum={expected}` "):

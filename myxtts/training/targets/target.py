@@ -93,4 +93,6 @@ def refuse_other_model(config: XTTSConfig, saved: XTTSConfig, path: Path | None,
     if not whole:
         lines = [line for line in lines if line.startswith(UNSEEN)]
     if lines:
-        raise UsageError(f"{path} is another model: {'; '.join(lines)}")
+        raise UsageError(
+            f"{path} is another model: {'; '.join(lines)}; leave `model.size` and other settings of its shape out"
+        )

@@ -59,7 +59,9 @@ class Repeated:
 
     def batches(self, start: int = 0, epochs: int = 0, shuffle: bool = True) -> tf.data.Dataset:
         audio, labels = tf.constant(self._audio), tf.constant(self._labels)
-        return tf.data.Dataset.from_tensor_slices(self._spans).map(lambda spans: RawBatch(audio, spans, labels))
+        return tf.data.Dataset.from_tensor_slices(self._spans).map(
+            lambda spans: RawBatch(audio, spans, labels, labels[:, :HEAD])
+        )
 
     def names(self, number: int, shuffle: bool = True) -> list[str]:
         return ["noise"]

@@ -26,6 +26,7 @@ class RawBatch(NamedTuple):
     spans: tf.Tensor  # int64 [B, SPANS]: real frames of clip and reference, a seed of two numbers that is the same in
     # every row, and the row's own place in the whole batch
     labels: tf.Tensor  # int64 [B, HEAD + T + M]: lengths and weight, tokens, pitch as bytes
+    heads: tf.Tensor  # int64 [W, HEAD], what the labels of the whole batch begin with, of all processes' rows
 
 
 class Sizes(NamedTuple):
@@ -201,15 +202,16 @@ class PackedBatch:
 
 @dataclass(frozen=True)
 class ShardedBatch:
-    """A batch on several devices that all train, an equal part on each."""
+    """A batch on several devices that all train, an equal part on each; where others train elsewhere, our parts."""
 
     shards: tuple[PackedBatch, ...]
-    heads: tuple[tf.Tensor, ...]  # int64 [B, HEAD], the first columns of the whole batch's labels, on each device
+    heads: tuple[tf.Tensor, ...]  # int64 [W, HEAD], the first columns of the whole batch's labels, on each device
 
     @property
     def mel_shape(self) -> tuple[int, int, int]:
-        rows, frames, bands = self.shards[0].mel_shape
-        return len(self.shards) * rows, frames, bands
+        """Of the whole batch, wherever its rows are."""
+        _, frames, bands = self.shards[0].mel_shape
+        return self.heads[0].shape[0], frames, bands
 
 
 StepInput: TypeAlias = PackedBatch | ShardedBatch  # what a feed gives

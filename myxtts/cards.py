@@ -150,7 +150,7 @@ def choose_cards(wanted: Sequence[tuple[str, int]], found: FoundCards, preset: s
     for key, number in wanted:
         if number not in allowed:
             ids = sorted(usable_cards(found, preset) if len(usable_cards(found, preset)) >= needed else allowed)
-            first = "" if wanted[0][0] == MODEL_GPU else f"`data.data_gpu={ids[0]}` "
+            first = "" if all(role == MODEL_GPU for role, _ in wanted) else f"`data.data_gpu={ids[0]}` "
             others = ",".join(map(str, ids[needed - len([k for k, _ in wanted if k == MODEL_GPU]) : needed]))
             raise UsageError(
                 f"`{key}={number}`: no such GPU{where}; found {', '.join(map(str, sorted(allowed)))}; "

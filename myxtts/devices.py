@@ -41,6 +41,7 @@ class DevicePlan:
     pipeline: str = "buffered"  # sequential, buffered, split or parallel
     virtual: int = 0
     xla: str = "auto"  # one of config.XLA
+    processes: int = 1  # that train together, each with devices like these
 
     @property
     def two_devices(self) -> bool:
@@ -54,8 +55,8 @@ class DevicePlan:
 
     @property
     def shares_batches(self) -> bool:
-        """Whether several devices train on shards of each batch."""
-        return len(self.training_devices) > 1
+        """Whether several devices train on shards of each batch, here or elsewhere."""
+        return len(self.training_devices) > 1 or self.processes > 1
 
     @property
     def trains_on_gpu(self) -> bool:
@@ -93,7 +94,12 @@ class DevicePlan:
         if not self.shares_batches:
             return self
         return replace(
-            self, data_device=self.model_device, data_label=self.model_label, helpers=(), pipeline="buffered"
+            self,
+            data_device=self.model_device,
+            data_label=self.model_label,
+            helpers=(),
+            pipeline="buffered",
+            processes=1,
         )
 
     def with_model_on(self, device: str) -> "DevicePlan":
@@ -146,6 +152,13 @@ def check_request(data: DataConfig) -> None:
         raise UsageError(f"`data.data_gpu={data.data_gpu}` needs `data.model_gpu` too; {BOTH_IDS}")
     if not gpus and data.model_gpu is not None:
         raise UsageError(f"`data.model_gpu={data.model_gpu}` needs `data.data_gpu` too; {BOTH_IDS}")
+    if data.processes > 1 and data.virtual_devices and len(data.model_gpus) > 1:
+        raise UsageError(
+            f"`data.model_gpu={','.join(map(str, data.model_gpus))}`: among several processes one virtual device of "
+            "each can train; start more processes"
+        )
+    if data.processes > 1 and data.pipeline in ("parallel", "sequential"):
+        raise UsageError(f"`data.pipeline={data.pipeline}` is for one process; leave it out in a cluster")
     if data.data_gpu in data.model_gpus:
         raise UsageError(f"`data.data_gpu` and `data.model_gpu` are both {data.data_gpu}; {BOTH_IDS}")
     if twice := [number for number in data.model_gpus if data.model_gpus.count(number) > 1]:
@@ -198,8 +211,8 @@ def select_gpus(data: DataConfig) -> None:
     if data.virtual_devices:
         visible = "" if len(found) else None  # no card is used: none is shown
     elif data.gpus:
-        data_gpu = [("data.data_gpu", data.data_gpu)] if data.data_gpu is not None else []
-        visible = choose_cards([*data_gpu, *((MODEL_GPU, gpu) for gpu in data.model_gpus)], found, preset)
+        keys = (("data.data_gpu" if gpu == data.data_gpu else MODEL_GPU, gpu) for gpu in data.gpus)
+        visible = choose_cards(list(keys), found, preset)
     else:
         visible = choose_one(found, preset)
     if visible is None:  # no card; whatever is set stays
@@ -251,23 +264,31 @@ def plan_devices(data: DataConfig = _DEFAULTS, xla: str = "auto") -> DevicePlan:
         if not names:
             names = labels = ("/GPU:0" if gpus else HOST,)
     pipeline = data.pipeline or ("buffered" if data.data_gpu is None else "split")
-    first = 0 if data.data_gpu is None else 1  # that trains
-    prepares = 0 if pipeline != "buffered" else first  # or both roles lie on the device that trains
+    found = list(zip(names, labels, strict=True))
+    own = found.pop(data.gpus.index(data.data_gpu)) if data.data_gpu in data.gpus else None  # that only prepares
+    model_label = ", ".join(label for _, label in found)
+    prepares = own if own and pipeline != "buffered" else (found[0][0], model_label)
     return DevicePlan(
-        names[prepares],
-        names[first],
-        labels[prepares] if prepares < first else ", ".join(labels[first:]),
-        ", ".join(labels[first:]),
-        helpers=names[first + 1 :],
+        prepares[0],
+        found[0][0],
+        prepares[1],
+        model_label,
+        helpers=tuple(name for name, _ in found[1:]),
         pipeline=pipeline,
         virtual=data.virtual_devices,
         xla=xla,
+        processes=data.processes,
     )
 
 
 def device_names(data: DataConfig) -> tuple[str, ...]:
-    """What TensorFlow calls the devices of the ids, the one that prepares first; it sees GPUs in that order."""
-    return tuple(f"/CPU:{gpu}" if data.virtual_devices else f"/GPU:{place}" for place, gpu in enumerate(data.gpus))
+    """What TensorFlow calls the devices of the ids, in the order in which it sees GPUs.
+
+    Among several processes virtual devices are counted like GPUs, because only the first can train together.
+    """
+    virtual = data.virtual_devices
+    number = lambda place, gpu: gpu if virtual and data.processes == 1 else place  # noqa: E731
+    return tuple(f"/{'CPU' if virtual else 'GPU'}:{number(place, gpu)}" for place, gpu in enumerate(data.gpus))
 
 
 def best_device(wanted: str | None = None) -> str:

@@ -72,7 +72,8 @@ class SlowSource:
         def assemble(number: tf.Tensor) -> RawBatch:
             number = tf.numpy_function(load, [number], tf.int32)
             spans = tf.fill([2, 5], tf.cast(number, tf.int64))
-            return RawBatch(tf.zeros([2, 8], tf.int16), spans, tf.ones([2, 4 + 2 + 2], tf.int64))
+            labels = tf.ones([2, 4 + 2 + 2], tf.int64)
+            return RawBatch(tf.zeros([2, 8], tf.int16), spans, labels, labels[:, :4])
 
         numbers = tf.data.Dataset.range(start, tf.int64.max)
         if not self._ahead:

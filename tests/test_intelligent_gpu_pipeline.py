@@ -82,7 +82,7 @@ class Source:
                 spans = tf.stack([head[1], head[2], number, 0, 0])
                 labels = tf.concat([tf.constant(head, tf.int64), tf.ones([8 + FRAMES], tf.int64)], 0)
                 rows = [tf.repeat(tf.cast(part, tf.int64)[None], ROWS, 0) for part in (spans, labels)]
-                return RawBatch(tf.constant(audio), *rows)
+                return RawBatch(tf.constant(audio), *rows, rows[1][:, :4])
 
         return numbers.map(load)
 

@@ -254,7 +254,7 @@ def _read(path: Path, to_resume: bool) -> Checkpoint:
         if name in checksums and checksum(path / name) != checksums[name]:
             raise ValueError(f"the content of {name} has changed since it was written")
     symbols = json.loads((path / "symbols.json").read_text(encoding="utf-8"))
-    tokenizer = Tokenizer(tuple(symbols["symbols"]), symbols["front_end"], tuple(symbols["languages"]))
+    tokenizer = Tokenizer.from_document(symbols)
     config = load(path / "config.yaml")
     mels = _read_archive(path / "voices.npz")
     voices = {name: mels[f"voice_{number}"] for number, name in enumerate(document["speakers"])}

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 import numpy as np
 from safetensors import SafetensorError
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import load, load_file, save, save_file
 
 from myxtts.errors import UsageError
 
@@ -127,6 +127,16 @@ def write_arrays(path: Path, arrays: Arrays) -> None:
         number = int(found[1]) if found else errno.EIO
         raise OSError(number, os.strerror(number), str(path)) from error
     path.chmod(mode)
+
+
+def join_arrays(arrays: Arrays) -> bytes:
+    """Arrays as the bytes of such a file, for another process."""
+    return save({name: np.asarray(array, order="C") for name, array in arrays.items()})
+
+
+def split_arrays(content: bytes) -> dict[str, np.ndarray]:
+    """The way back."""
+    return load(content)
 
 
 def read_arrays(path: Path) -> dict[str, np.ndarray]:

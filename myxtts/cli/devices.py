@@ -13,6 +13,8 @@ def configured_lines(plan: DevicePlan, data: DataConfig) -> list[str]:
     limits = _limit_lines(data)
     if not plan.two_devices and not plan.shares_batches:
         return ["🎯 Configuring memory limits...", *limits] if limits else []
+    if not plan.uses_gpu and not plan.virtual:  # the CPUs of several processes
+        return []
     shown = [label if plan.virtual else f"GPU {label}" for label in _labels(plan)]
     roles = (["data"] if plan.two_devices else []) + ["model"]
     memory = limits or [f"   Configured memory growth for {role} GPU" for role in roles]
@@ -81,9 +83,11 @@ def _share_lines(plan: DevicePlan, config: XTTSConfig) -> list[str]:
     """How a batch is shared, where it is."""
     if not plan.shares_batches:
         return []
-    count, clips = len(plan.training_devices), config.step_clips
+    count, clips, all_clips = len(plan.training_devices), config.process_clips, config.step_clips
     preparing = "" if plan.two_devices and not plan.prepares_while_training else ", each prepares its own"
-    return [f"   - Each step: {count} devices x {clips // count} clips = {clips} clips{preparing}"]
+    processes = f"{plan.processes} processes x " if plan.processes > 1 else ""
+    devices = f"{count} device{'s' * (count > 1)}"
+    return [f"   - Each step: {processes}{devices} x {clips // count} clips = {all_clips} clips{preparing}"]
 
 
 def model_lines(plan: DevicePlan) -> list[str]:
@@ -92,6 +96,6 @@ def model_lines(plan: DevicePlan) -> list[str]:
     if plan.two_devices or plan.shares_batches:
         mapped = list(zip(plan.model_label.split(", "), (plan.model_device, *plan.helpers), strict=True))
         lines.append(f"🎯 Multi-GPU Mode: Model will be placed on {and_last([device for _, device in mapped])}")
-        if not plan.virtual:
+        if plan.trains_on_gpu:
             lines += [f"   (Original GPU {label} is now mapped to {device.strip('/')})" for label, device in mapped]
     return [*lines, f"Creating model on device: {', '.join((plan.model_device, *plan.helpers))}"]

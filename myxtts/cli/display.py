@@ -74,11 +74,12 @@ def event_line(event: Event) -> str:
     if isinstance(event, Validation):
         return f"validation at step {event.step} | {losses}"
     skipped = f" skipped {event.skipped}" if event.skipped else ""
+    exchange = f" exchange {event.exchange:.0%} slowest {event.slowest}" if event.slowest else ""
     utilisation = "".join(f" GPU {card} {share:.0%}" for card, share in event.gpu_utilisation.items())
     return (
         f"step {event.step} | {losses} | {event.step_ms:.1f} ms/step {event.steps_per_second:.2f} steps/s "
         f"{event.frames_per_second:.0f} frames/s | data wait {event.data_wait:.1%} "
-        f"buffer {event.buffer_fill:.0%} padding {event.padding:.0%}{skipped} "
+        f"buffer {event.buffer_fill:.0%} padding {event.padding:.0%}{exchange}{skipped} "
         f"| memory {event.memory_mb:.0f} MB{utilisation} "
         f"| elapsed {elapsed_text(event.seconds)} left {clock_text(event.seconds_left)}"
     )

@@ -12,7 +12,9 @@ from collections.abc import Mapping
 
 from myxtts.cli.parser import make_parser
 
-KEY = re.compile(r"`([a-z]+\.[a-z_]+)(?:=([^`]*))?`|`(resume|vocoder|checkpoint)`")  # the rest are no settings
+KEY = re.compile(
+    r"`([a-z]+\.[a-z_]+)(?:=([^`]*))?`|`(resume|vocoder|checkpoint|cluster|rank|cluster_timeout)(?:=([^`]*))?`"
+)  # the rest are no settings
 
 
 @functools.cache
@@ -36,9 +38,9 @@ def in_flags(text: str, command: str) -> str:
     """Text for a person at the command line."""
 
     def typed(match: re.Match[str]) -> str:
-        key, value, word = match.groups()
+        key, value, word, told = match.groups()
         if word:
-            return flags.get(word, word)
+            return flags.get(word, word) + (f" {told}" if told is not None else "")
         if value is None:
             return flags.get(key, key)
         return " ".join(flag_words(command, key, value) or flag_words("train", key, value)) or f"{key}={value}"

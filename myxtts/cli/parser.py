@@ -64,8 +64,32 @@ def _add_train(commands: argparse._SubParsersAction) -> None:
     run.add_argument(
         "--reset-optimizer", action="store_true", help="with --resume: forget what the optimizer remembers"
     )
+    _add_cluster(train)
     run.add_argument(
         "--auto", action="store_true", help="measure a few steps first and choose workers, buffers and pipeline by them"
+    )
+
+
+def _add_cluster(parser: argparse.ArgumentParser) -> None:
+    cluster = parser.add_argument_group("several processes, on one machine or many")
+    cluster.add_argument(
+        "--cluster",
+        metavar="ADDRESSES",
+        help="all that train together: host1:2222,host2:2222, a file with an address a line, TF_CONFIG or slurm",
+    )
+    cluster.add_argument("--rank", type=between(0, 1e6, int), metavar="N", help="which of them this is, from 0 on")
+    cluster.add_argument(
+        "--cluster-timeout",
+        type=between(1, 1e6),
+        metavar="S",
+        help="how long to wait for all to come (default: 120, and 20 for an address that no way leads to)",
+    )
+    cluster.add_argument(
+        "--restarts",
+        type=between(0, 1e6, int),
+        default=0,
+        metavar="N",
+        help="when a process is lost, start over so often from the last checkpoint, with those that are there",
     )
 
 

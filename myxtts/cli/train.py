@@ -18,10 +18,23 @@ from rich.console import Console
 
 from myxtts.cards import find_cards
 from myxtts.checkpoint.folder import find_checkpoint, list_checkpoints, refuse_if_in_use
+from myxtts.cli.cluster import (
+    Restarts,
+    greet,
+    holds_run,
+    prepare_together,
+    refuse_cluster_flags,
+    resume_if_possible,
+    take_settings,
+)
 from myxtts.cli.devices import configured_lines, model_lines, pipeline_lines
 from myxtts.cli.display import poor_setting_lines, report_lines, training_display
+from myxtts.cli.flags import in_flags
 from myxtts.cli.prepare import prepare_and_report
 from myxtts.cli.settings import configure, describe, make_folder
+from myxtts.cluster.cluster import Cluster
+from myxtts.cluster.members import find_members
+from myxtts.cluster.rendezvous import join
 from myxtts.config.config import XTTSConfig
 from myxtts.config.load import SAVED, build, flatten, save
 from myxtts.data.pack import Pack
@@ -40,13 +53,68 @@ SHAPES = (  # how the settings begin that a run takes over from the checkpoint i
 
 
 def run(options: argparse.Namespace) -> int:
-    """Prepares the data where needed, trains, reports."""
-    resume = _find_resumed(options)
+    """Prepares the data where needed, trains, reports; in a cluster together with others."""
+    console = Console()
+
+    def say(*lines: str) -> None:
+        for line in lines:
+            console.print(line, highlight=False, markup=False, soft_wrap=True)
+
     signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # there is nothing to report before the first step
-    if options.reset_optimizer and resume is None:
+    members = find_members(options.cluster, options.rank)
+    if members is None:
+        refuse_cluster_flags(options)
+        start = _read_settings(options)
+        _require_new_or_resumed(start)
+        return _train(options, start, None, console, say)
+    restarts = Restarts.of(options)
+    if restarts.made or (restarts.left and options.resume is None and holds_run(options)):
+        resume_if_possible(options)
+    follows = members.rank > 0 and not restarts.made
+    start = _read_settings(options, follows=follows)
+    cluster = join(
+        members,
+        greet(start.config, start.origin, only_typed=follows and start.partial),
+        lambda line: say(in_flags(line, "train")),
+        options.cluster_timeout,
+        anyone=restarts.made > 0,
+    )
+    if cluster is None:
+        say("🌐 no other process has come back; this one goes on alone")
+        return _train(options, start, None, console, say)
+    try:
+        with cluster:
+            start = replace(start, config=take_settings(cluster, start.config))
+            say(f"🌐 {cluster.size} processes train together:")
+            say(*(f"   {cluster.name(rank)}{' - this one' * (rank == cluster.rank)}" for rank in range(cluster.size)))
+            if cluster.leads:
+                _require_new_or_resumed(start)
+            return _train(options, start, cluster, console, say)
+    except RunError as error:
+        if cluster.lost in (None, cluster.rank) or not restarts.left:
+            raise
+        say(f"🔁 {in_flags(str(error), 'train')}", f"   restart {restarts.made + 1} of {restarts.left + restarts.made}")
+        restarts.start_over()
+
+
+@dataclass(frozen=True)
+class Start:
+    """What is asked for."""
+
+    config: XTTSConfig
+    origin: Mapping[str, str]
+    resume: Path | None
+    partial: bool = False  # rank 0 reads a checkpoint and knows the rest of the settings
+
+
+def _read_settings(options: argparse.Namespace, follows: bool = False) -> Start:
+    """The settings as flags, files and a checkpoint say them; who follows rank 0 in a cluster needs no checkpoint."""
+    if options.reset_optimizer and options.resume is None:
         raise UsageError("--reset-optimizer goes with --resume; a new run starts with a fresh optimizer anyway")
-    config, origin = configure_run(options, resume)
-    if resume and origin.get("training.init_from", SAVED) != SAVED:
+    partial = follows and (options.resume is not None or "training.init_from" in vars(options))
+    resume = None if partial else _find_resumed(options)
+    config, origin = configure(options) if partial else configure_run(options, resume)
+    if options.resume is not None and origin.get("training.init_from", SAVED) != SAVED:
         raise UsageError("--init-from starts a new run and --resume continues one; give one of them")
     if not config.data.train_data:
         raise UsageError("no training data; add --train-data DIR")
@@ -57,7 +125,12 @@ def run(options: argparse.Namespace) -> int:
         if resume.resolve() not in list_checkpoints(resume.resolve().parent):
             raise UsageError(f"{resume} is a copy of a checkpoint; say with --checkpoint-dir where its run shall go on")
         config = replace(config, training=replace(config.training, checkpoint_dir=str(resume.resolve().parent)))
-    run_folder = Path(config.training.checkpoint_dir)
+    return Start(config, origin, resume, partial)
+
+
+def _require_new_or_resumed(start: Start) -> None:
+    """Refuses a run folder that another run has, or that cannot be one."""
+    run_folder, resume = Path(start.config.training.checkpoint_dir), start.resume
     if list_checkpoints(run_folder):
         if resume is None:
             raise UsageError(
@@ -69,15 +142,17 @@ def run(options: argparse.Namespace) -> int:
         if folder.exists() and not folder.is_dir():
             raise UsageError(f"{folder} is a file; choose another --checkpoint-dir")
     refuse_if_in_use(run_folder)
+
+
+def _train(
+    options: argparse.Namespace, start: Start, cluster: Cluster | None, console: Console, say: Callable[..., None]
+) -> int:
+    """Everything after it is known who trains."""
+    config, origin, resume = start.config, start.origin, start.resume
+    leads, run_folder = cluster is None or cluster.leads, Path(config.training.checkpoint_dir)
     select_gpus(config.data)
-    if config.training.eval_every:
+    if config.training.eval_every and leads:
         require_measures("--eval-every")
-    console = Console()
-
-    def say(*lines: str) -> None:
-        for line in lines:
-            console.print(line, highlight=False, markup=False, soft_wrap=True)
-
     say(*(f"   {line}" for line in describe(config, origin)))
     if not config.kind.speaks and config.vocoder.discriminators_after >= config.training.max_steps:
         after = config.vocoder.discriminators_after
@@ -90,23 +165,30 @@ def run(options: argparse.Namespace) -> int:
         built.append(building_seconds(pack, began))
         return pack
 
-    packs = prepare_packs(config, prepare)
+    packs = prepare_together(cluster, config, prepare) if cluster else prepare_packs(config, prepare)
 
-    make_folder(run_folder, "choose another --checkpoint-dir")
+    if leads:
+        make_folder(run_folder, "choose another --checkpoint-dir")
     if options.auto:
         chosen = _choose_by_profile(config, say)
         config = build({**flatten(config), **chosen})
         say(*(f"   {line}" for line in describe(config, dict.fromkeys(chosen, "auto"))))
 
     plan = plan_devices(config.data)
+    if cluster:
+        from myxtts.training.strategy import join_processes
+
+        join_processes(cluster, plan)
     say(*configured_lines(plan, config.data), *pipeline_lines(plan, config), *model_lines(plan))
     facts = collect_facts(
-        config, plan, packs.train, find_cards(), watched_gpus(config.data), built[0], resume is not None
+        config, plan, packs.train, find_cards(), watched_gpus(config.data), built[0], start.resume is not None
     )
     say(*poor_setting_lines(find_poor_settings(facts)))
     from myxtts.training.trainer import XTTSTrainer
 
-    trainer = XTTSTrainer(config, resume_checkpoint=resume, reset_optimizer=options.reset_optimizer, packs=packs)
+    trainer = XTTSTrainer(
+        config, resume_checkpoint=resume, reset_optimizer=options.reset_optimizer, packs=packs, cluster=cluster
+    )
     if plan.pipeline == "split":
         say(f"🕐 Multi-GPU Mode: Waiting {config.data.model_start_delay:.1f}s for data pipeline to warm up...")
     begun = trainer.state.step
@@ -119,7 +201,8 @@ def run(options: argparse.Namespace) -> int:
     if trainer.state.step == begun:
         say("stopped before the first step; there is nothing to save" if signals.received else "nothing was left to do")
     else:
-        say(*report_lines(summary), f"✅ Saved in {run_folder / 'latest'}")
+        say(*report_lines(summary))
+        say(f"✅ Saved in {run_folder / 'latest'}" if leads else "✅ Ended by rank 0, which saves")
     return 128 + signals.received[0] if signals.received else 0
 
 

@@ -180,6 +180,7 @@ class DataConfig:
     prefetch: int = 0  # most batches ready on the model device; 0: by batch size
     data_gpu: int | None = None  # as nvidia-smi numbers them; None: not given
     model_gpu: int | tuple[int, ...] | None = None  # several: each trains on its share of every batch
+    processes: int = 1  # that train together, each on its own devices; told by the cluster
     virtual_devices: int = 0  # parts of the CPU that stand in for GPUs
     memory_isolation: bool = False
     data_gpu_memory: int = 0  # MB, with memory_isolation; 0: all that the card has, less what CUDA itself needs
@@ -219,6 +220,7 @@ class DataConfig:
                 )
         for name, most in (
             ("prefetch", 1024),
+            ("processes", 4096),
             ("num_workers", 1024),
             ("pipeline_buffer_size", 10_000),
             ("batch_size", 65_536),
@@ -226,7 +228,7 @@ class DataConfig:
             _require(getattr(self, name) <= most, f"`data.{name}` is {getattr(self, name)}; it can be at most {most}")
         _require_positive(
             "data", self, "stall_timeout", "batch_size", "buckets",
-            "pipeline_buffer_size", "min_clips",
+            "pipeline_buffer_size", "min_clips", "processes",
         )  # fmt: skip
         _require_no_negative(
             "data", self, "num_workers", "val_clips", "prefetch", "data_gpu_memory", "model_gpu_memory"
@@ -246,14 +248,20 @@ class DataConfig:
 
     @property
     def gpus(self) -> tuple[int, ...]:
-        """The ids of all GPUs, the one that prepares first; none where too few are given to name roles."""
+        """The ids of all GPUs in the order in which TensorFlow sees them; none where too few are given to name roles.
+
+        The one that prepares comes first; last among several processes, whose collective operations take the first.
+        """
+        if self.data_gpu is not None and self.model_gpus:
+            own = (self.data_gpu,)
+            return (*self.model_gpus, *own) if self.processes > 1 else (*own, *self.model_gpus)
         if self.data_gpu is not None:
-            return (self.data_gpu, *self.model_gpus) if self.model_gpus else ()
+            return ()
         return self.model_gpus if len(self.model_gpus) > 1 else ()
 
     @property
     def replicas(self) -> int:
-        """How many devices train, each on `batch_size` clips."""
+        """How many devices of one process train, each on `batch_size` clips."""
         return max(1, len(self.model_gpus))
 
 
@@ -363,5 +371,10 @@ class XTTSConfig:
 
     @property
     def step_clips(self) -> int:
-        """Clips of one optimizer step, on all devices together."""
+        """Clips of one optimizer step, on all devices of all processes together."""
+        return self.process_clips * self.data.processes
+
+    @property
+    def process_clips(self) -> int:
+        """Clips of one optimizer step on all devices of one process."""
         return self.device_clips * self.data.replicas

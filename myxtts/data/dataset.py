@@ -53,6 +53,7 @@ class HostDataset:
         # can train on, and a second one would mostly wait for the first (benchmarks/data.py).
         self._workers, self._ahead = config.data.num_workers or 1, config.data.pipeline_buffer_size
         self._sampled: Plan | None = None
+        self._share = range(config.step_clips)  # rows of each batch that this process trains on
         self.clips = np.arange(len(pack)) if clips is None else np.asarray(clips, np.int64)
         if not len(self.clips):
             raise UsageError("there are no clips to make batches of")
@@ -104,58 +105,66 @@ class HostDataset:
 
         `number`, the place of the batch in the run, decides which references go with it, or where slices are cut.
         """
-        size = self.config.step_clips
+        size, own = self.config.step_clips, self._share
         real = clips[clips >= 0]
         rows = self.clips[np.resize(real, size)]
         chance = np.random.default_rng([self.config.training.seed, number])
-        spans = np.zeros((size, SPANS), np.int64)
+        heads = np.zeros((size, HEAD), np.int64)
+        heads[:, 3] = np.arange(size) < len(real)
+        spans = np.zeros((len(own), SPANS), np.int64)
         spans[:, 2:4] = number, self.config.training.seed
-        spans[:, 4] = np.arange(size)
+        spans[:, 4] = own
         if self.config.kind.speaks:
-            audio, labels = self._pair_with_references(rows, self.buckets[bucket].shape, real, chance)
-            spans[:, :2] = labels[:, 1:3]
+            audio, labels = self._pair_with_references(rows, self.buckets[bucket].shape, real, chance, heads)
+            spans[:, :2] = heads[own.start : own.stop, 1:3]
         else:
-            audio, labels = self._cut_slices(rows, chance)
-        labels[:, 3] = np.arange(size) < len(real)
-        return RawBatch(audio, spans, labels)
+            audio, labels = self._cut_slices(rows, chance, heads)
+        labels[:, :HEAD] = heads[own.start : own.stop]
+        return RawBatch(audio, spans, labels, heads)
 
     def _pair_with_references(
-        self, rows: np.ndarray, shape: BucketShape, real: np.ndarray, chance: np.random.Generator
+        self, rows: np.ndarray, shape: BucketShape, real: np.ndarray, chance: np.random.Generator, heads: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Audio and labels of whole clips, each followed by a reference of the same speaker."""
+        """Audio and labels of our whole clips, each followed by a reference of the same speaker; fills all heads."""
         hop, lengths = self.config.audio.hop_samples, self._text.lengths(rows)
         width, frames = shape.text_tokens, shape.mel_frames
         if not self.config.data.static_shapes:
             width, frames = int(lengths.max()), int(self.frames[real].max())
-        audio = np.empty((len(rows), frames * hop + self._references.samples), np.int16)
-        labels = np.zeros((len(rows), HEAD + width + frames), np.int64)
-        references, spoken = self._references.draw(rows, chance)
+        own = self._share
+        audio = np.empty((len(own), frames * hop + self._references.samples), np.int16)
+        labels = np.zeros((len(own), HEAD + width + frames), np.int64)
+        references, spoken = self._references.draw(rows, chance, own)
         audio[:, frames * hop :] = references
-        for row, clip in enumerate(rows.tolist()):
+        for row, clip in enumerate(rows[own.start : own.stop].tolist()):
             wave, pitch = self.pack.wave(clip), self.pack.pitch(clip)[:frames]
             audio[row, : len(wave)] = wave
             audio[row, len(wave) : frames * hop] = 0
             self._text.write(clip, labels[row, HEAD:])
             labels[row, HEAD + width : HEAD + width + len(pitch)] = pitch
-        labels[:, 0] = lengths
-        labels[:, 1] = np.minimum(clip_frames(self.pack.records["samples"][rows], self.config), frames)
-        labels[:, 2] = np.minimum(self.config.audio.mel_frames(spoken), self.config.model.reference_frames)
+        heads[:, 0] = lengths
+        heads[:, 1] = np.minimum(clip_frames(self.pack.records["samples"][rows], self.config), frames)
+        heads[:, 2] = np.minimum(self.config.audio.mel_frames(spoken), self.config.model.reference_frames)
         return audio, labels
 
-    def _cut_slices(self, rows: np.ndarray, chance: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """Audio and labels of a random slice of each clip; silence stands before and after a clip."""
-        hop, frames = self.config.audio.hop_samples, self.config.vocoder.slice_frames
-        audio = np.zeros((len(rows), (frames - 1 + 2 * SLICE_MARGIN) * hop), np.int16)
-        labels = np.zeros((len(rows), HEAD + frames), np.int64)
-        for row, clip in enumerate(rows.tolist()):
+    def _cut_slices(
+        self, rows: np.ndarray, chance: np.random.Generator, heads: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Audio and labels of a random slice of each of our clips, between silence; fills all heads."""
+        hop, frames, own = self.config.audio.hop_samples, self.config.vocoder.slice_frames, self._share
+        audio = np.zeros((len(own), (frames - 1 + 2 * SLICE_MARGIN) * hop), np.int16)
+        labels = np.zeros((len(own), HEAD + frames), np.int64)
+        for place, clip in enumerate(rows.tolist()):
             wave, pitch = self.pack.wave(clip), self.pack.pitch(clip)
             first = int(chance.integers(0, max(0, len(pitch) - frames) + 1))
+            heads[place, 1] = min(frames, len(pitch) - first)
+            if place not in own:
+                continue
+            row = place - own.start
             start = (first - SLICE_MARGIN) * hop
             piece = wave[max(0, start) : start + audio.shape[1]]
             audio[row, max(0, -start) : max(0, -start) + len(piece)] = piece
             heard = pitch[first : first + frames]
             labels[row, HEAD : HEAD + len(heard)] = heard
-            labels[row, 1] = len(heard)
         return audio, labels
 
     def batches(self, start: int = 0, epochs: int = 0, shuffle: bool = True) -> tf.data.Dataset:
@@ -176,8 +185,8 @@ class HostDataset:
             epoch, place = divmod(int(number), per_epoch)
             return self.assemble(plan(epoch).buckets[place], plan(epoch).clips[place], int(number))
 
-        size = self.config.step_clips
-        types, shapes = [tf.int16, tf.int64, tf.int64], [[size, None], [size, SPANS], [size, None]]
+        size, types = len(self._share), [tf.int16, tf.int64, tf.int64, tf.int64]
+        shapes = [[size, None], [size, SPANS], [size, None], [self.config.step_clips, HEAD]]
 
         def load_in_graph(number: tf.Tensor) -> RawBatch:
             parts = tf.numpy_function(load, [number], types)
@@ -193,6 +202,12 @@ class HostDataset:
         """The same batches loaded by so many threads, so far ahead; 0 ahead: each one when it is asked for."""
         other = copy.copy(self)
         other._workers, other._ahead = workers, ahead
+        return other
+
+    def share(self, rank: int, size: int) -> "HostDataset":
+        """The same batches, of which this is one of so many processes that train on an equal share each."""
+        other, rows = copy.copy(self), self.config.step_clips // size
+        other._share = range(rank * rows, (rank + 1) * rows)
         return other
 
     def sample(self, count: int) -> "HostDataset":

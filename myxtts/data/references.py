@@ -28,17 +28,21 @@ class References:
         names, first = np.unique(speakers[order], return_index=True)
         self._of_speaker = dict(zip(names.tolist(), np.split(clips[order], first[1:]), strict=True))
 
-    def draw(self, clips: np.ndarray, chance: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """Slices [B, samples] and their lengths [B] for so many clips."""
-        slices = np.zeros((len(clips), self.samples), np.int16)
+    def draw(
+        self, clips: np.ndarray, chance: np.random.Generator, rows: range | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Slices [rows, samples] for some rows of so many clips, or for all, and the lengths of all [B]."""
+        rows = range(len(clips)) if rows is None else rows
+        slices = np.zeros((len(rows), self.samples), np.int16)
         lengths = np.zeros(len(clips), np.int32)
         for row, clip in enumerate(clips.tolist() if self.samples else []):
             wave = self._pack.wave(self._choose(clip, chance))
             wanted = int(chance.integers(self._shortest, self.samples + 1))
             start = int(chance.integers(0, max(0, len(wave) - wanted) + 1))
             piece = wave[start : start + wanted]
-            slices[row, : len(piece)] = piece
             lengths[row] = len(piece)
+            if row in rows:
+                slices[row - rows.start, : len(piece)] = piece
         return slices, lengths
 
     def _choose(self, clip: int, chance: np.random.Generator) -> int:

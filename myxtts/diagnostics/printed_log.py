@@ -19,6 +19,7 @@ STEP = re.compile(
     rf"\| (?P<step_ms>{NUMBER}) ms/step (?P<steps_per_second>{NUMBER}) steps/s "
     rf"(?P<frames_per_second>{NUMBER}) frames/s "
     rf"\| data wait (?P<data_wait>{NUMBER})% buffer (?P<buffer_fill>{NUMBER})% padding (?P<padding>{NUMBER})%"
+    rf"(?: exchange (?P<exchange>{NUMBER})% slowest (?P<slowest>rank \d+ {NUMBER} ms))?"
     rf"(?: skipped (?P<skipped>\d+))? "
     rf"\| memory (?P<memory_mb>{NUMBER}) MB(?P<cards>(?: GPU \d+ {NUMBER}%)*) "
     rf"\| elapsed (?P<seconds>{CLOCK}) left (?P<seconds_left>{CLOCK})$"
@@ -36,7 +37,8 @@ REPORT = (  # the lines below a title; ± may have been lost on the way into the
 )
 NO_STEP = re.compile(r"nothing was left to do$|stopped before the first step")  # a start that ended without a report
 WHOLE = ("step", "skipped", "steps", "shapes", "traces")
-SHARES = ("data_wait", "buffer_fill", "padding", "variation")  # printed in percent
+SHARES = ("data_wait", "buffer_fill", "padding", "exchange", "variation")  # printed in percent
+ONE_PROCESS = {"exchange": "0", "slowest": ""}  # what is not printed where there is only one
 CLOCKS = ("seconds", "seconds_left")
 NEEDED = "needed is all that `train_main.py … > a.log 2>&1` printed"
 INSTEAD = "name the run's folder (its `training.checkpoint_dir`) instead"
@@ -114,6 +116,8 @@ def _values(found: re.Match[str]) -> dict[str, Any]:
     """The numbers of a line in the units of `metrics.jsonl`."""
     values: dict[str, Any] = {}
     for name, text in found.groupdict().items():
+        if name in ONE_PROCESS:
+            text = text or ONE_PROCESS[name]
         if text is None or name in ("losses", "cards"):
             continue
         if name in CLOCKS:
@@ -121,7 +125,7 @@ def _values(found: re.Match[str]) -> dict[str, Any]:
         elif name in SHARES:
             values[name] = float(text) / 100
         else:
-            values[name] = int(text) if name in WHOLE else float(text)
+            values[name] = int(text) if name in WHOLE else text if name == "slowest" else float(text)
     return values
 
 

@@ -52,11 +52,9 @@ class Featurizer:
         """Numbers for some rows: those that they have in the whole batch. Philox gives the same on every device."""
         first, count = rows
         whole = draw([self._all_rows, *shape], seed, alg="philox")
-        return (
-            whole
-            if count == self._all_rows
-            else tf.reshape(tf.slice(whole, [first, *[0] * len(shape)], [count, *shape]), [count, *shape])
-        )
+        if count == self._all_rows:
+            return whole
+        return tf.gather(whole, first + tf.range(count))  # XLA would compile a slice anew for each place to begin at
 
     def _read_references(self, waves: tf.Tensor, lengths: tf.Tensor, seed: tf.Tensor, rows: Rows) -> tf.Tensor:
         """Mels of the references, each at a level of its own, which keeps the loudness out of the voice."""

@@ -21,7 +21,7 @@ from myxtts.pipeline.buffer import LOOK_SECONDS, BoundedBuffer, Closed, Stalled,
 from myxtts.pipeline.clock import StageClock
 from myxtts.pipeline.stage_error import naming_stage, some
 from myxtts.pipeline.stages import OPEN, WAIT, Stage
-from myxtts.pipeline.transfer import Transfer, send
+from myxtts.pipeline.transfer import Transfer, send, send_shards
 
 SLOTS = 3  # batches that may wait, ready, on the model device, at first
 FEWEST = 2  # the buffer never shrinks below this
@@ -219,7 +219,7 @@ class Feed:
                         wait_for(share)
             # The copy is issued here and not by the training thread: it waits for what is queued on the receiver.
             with self._stage(Stage.TRANSFER, number), tf.device(self._devices.model_device), guarded_copies():
-                batch = self._send_when_it_fits(floats, raw.labels)
+                batch = self._send_when_it_fits(floats, raw)
                 if self._options.exact:
                     for shard in batch.shards:
                         wait_for(shard.floats)
@@ -267,11 +267,11 @@ class Feed:
         with self._options.device_lock:
             return found[0] if len(found) == 1 else tf.concat(found, 0)
 
-    def _send_when_it_fits(self, floats: Sequence[tf.Tensor], labels: tf.Tensor) -> StepInput:
+    def _send_when_it_fits(self, floats: Sequence[tf.Tensor], raw: RawBatch) -> StepInput:
         """Sends a batch; where memory runs out and is to be saved, fewer batches wait on the model device."""
         while True:
             try:
-                return self._send(floats, labels)
+                return self._send(floats, raw)
             except tf.errors.ResourceExhaustedError:
                 if self._options.save_memory is None or self._buffer.slots == 1:
                     raise
@@ -280,10 +280,14 @@ class Feed:
                 self._options.save_memory(f"out of memory: at most {self._most} batches wait for training from now on")
                 self._buffer.wait_for_room()
 
-    def _send(self, floats: Sequence[tf.Tensor], labels: tf.Tensor) -> StepInput:
+    def _send(self, floats: Sequence[tf.Tensor], raw: RawBatch) -> StepInput:
         """A prepared batch on the devices that train."""
-        batch = send(floats, labels, self._featurizer.layout, self._devices.training_devices, self._options.transfer)
-        for shard, device in zip(batch.shards, self._devices.training_devices, strict=True):
+        devices, layout, transfer = self._devices.training_devices, self._featurizer.layout, self._options.transfer
+        if self._devices.shares_batches:
+            batch: StepInput = send_shards(floats, raw, layout, devices, transfer)
+        else:
+            batch = send(floats, raw.labels, layout, devices[0], transfer)
+        for shard, device in zip(batch.shards, devices, strict=True):
             require_on(device, {"floats": shard.floats}, "batch")
         return batch
 

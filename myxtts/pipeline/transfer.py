@@ -10,29 +10,38 @@ from typing import TypeAlias
 
 import tensorflow as tf
 
-from myxtts.batch import HEAD, Layout, PackedBatch, ShardedBatch, StepInput
-from myxtts.devices import HOST, move
+from myxtts.batch import Layout, PackedBatch, RawBatch, ShardedBatch, StepInput
+from myxtts.devices import HOST, move, plain_name
 
 Transfer: TypeAlias = Callable[[tf.Tensor, str], tf.Tensor]
 
 
 def send(
-    floats: Sequence[tf.Tensor], labels: tf.Tensor, layout: Layout, devices: Sequence[str], transfer: Transfer = move
-) -> StepInput:
+    floats: Sequence[tf.Tensor], labels: tf.Tensor, layout: Layout, device: str, transfer: Transfer = move
+) -> PackedBatch:
+    """A batch on the one device that trains on it."""
+    return PackedBatch(transfer(floats[0], device), move(labels, device), layout)
+
+
+def send_shards(
+    floats: Sequence[tf.Tensor],
+    raw: RawBatch,
+    layout: Layout,
+    devices: Sequence[str],
+    transfer: Transfer = move,
+) -> ShardedBatch:
     """A batch on some devices, an equal shard on each; what was prepared as a whole is cut where it was prepared."""
-    if len(devices) == 1:
-        return PackedBatch(transfer(floats[0], devices[0]), move(labels, devices[0]), layout)
     parts = floats
-    if len(floats) == 1:
-        with tf.device(floats[0].backing_device):
+    if len(floats) < len(devices):
+        with tf.device(plain_name(floats[0].backing_device)):
             parts = tf.split(floats[0], len(devices))
     with tf.device(HOST):
-        parts_of_labels, head = tf.split(labels, len(devices)), labels[:, :HEAD]
+        labels = tf.split(raw.labels, len(devices))
     shards = tuple(
         PackedBatch(transfer(part, device), move(told, device), layout)
-        for part, told, device in zip(parts, parts_of_labels, devices, strict=True)
+        for part, told, device in zip(parts, labels, devices, strict=True)
     )
-    return ShardedBatch(shards, tuple(move(head, device) for device in devices))
+    return ShardedBatch(shards, tuple(move(raw.heads, device) for device in devices))
 
 
 def join(batch: StepInput, device: str) -> PackedBatch:

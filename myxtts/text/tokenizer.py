@@ -7,8 +7,9 @@ Out: int32 ids that begin with the language's symbol and end with an end mark; 0
 import functools
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -97,6 +98,11 @@ class Tokenizer:
         known = sorted({unit for units in texts for unit in units})
         marks = (PAD, END, *(f"<{language}>" for language in languages))
         return cls((*marks, *known), front_end, languages)
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> "Tokenizer":
+        """From the table of its fields, as JSON gives it back."""
+        return cls(tuple(document["symbols"]), document["front_end"], tuple(document["languages"]))
 
     def grown(self, other: "Tokenizer") -> "Tokenizer":
         """These symbols with their ids, and after them what only the other knows.

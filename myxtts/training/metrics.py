@@ -60,6 +60,8 @@ class Metrics:
     gpu_utilisation: dict[str, float]  # mean share by the GPU's id, 0 to 1; empty where it was not sampled
     progress: float  # 0 to 1
     seconds_left: float
+    exchange: float = 0.0  # share of the time from a process's own gradient to the sum of all; among several processes
+    slowest: str = ""  # the process that the others wait for, by name, with the ms it needs for its part of a step
 
 
 NoticeKind = Literal["warning", "saved", "clear"]  # what was learned is on the disk; its voice is clear

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from myxtts.devices import plain_name
 from myxtts.pipeline.clock import StageClock
 from myxtts.pipeline.stages import WAIT
 
@@ -80,6 +81,7 @@ class Pace:
         values = _read(self._results)
         flags = {name: [bool(value.pop(name)) for value in values] for name in ("skipped", "bad")}
         frames, rate = sum(value.pop("frames") for value in values), [value.pop("rate") for value in values][-1]
+        waited = sum(value.pop("waited", 0.0) for value in values)
         counted = [value for value, skipped in zip(values, flags["skipped"], strict=True) if not skipped] or values
         means = {name: float(np.mean([value[name] for value in counted])) for name in counted[0]}
         elapsed = time.perf_counter() - self._window_begin
@@ -93,6 +95,7 @@ class Pace:
             "frames_per_second": frames / elapsed,
             "data_wait": min(1.0, wait / elapsed),
             "padding": 1.0 - frames / self._padded,
+            "exchange": min(1.0, waited / elapsed),
         }
         self._results, self._padded, self._window_begin = [], 0, time.perf_counter()
         return measured, flags
@@ -129,6 +132,6 @@ def _read(results: list[dict[str, tf.Tensor]]) -> list[dict[str, float]]:
     if not results:
         return []
     scalars = [value for result in results for value in result.values()]
-    with tf.device(scalars[0].backing_device):
+    with tf.device(plain_name(scalars[0].backing_device)):
         values = iter(tf.stack(scalars).numpy().tolist())  # host sync
     return [{name: next(values) for name in result} for result in results]

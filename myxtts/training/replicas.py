@@ -1,7 +1,8 @@
 """A step on several devices: each finds the gradient of its shard of a batch, one all-reduce adds them, all move alike.
 
-In: a `ShardedBatch`, one shard on each device.
-Out: as `TrainStep`; the losses are those of the whole batch.
+In: a `ShardedBatch`, one shard on each device of this process.
+Out: as `TrainStep`; the losses are those of the whole batch. Among several processes, also how long this one `waited`
+     from its own gradient to the sum of all.
 
 The engine is tf.distribute. Every device keeps all state of the step, so what crosses is the gradient alone, with the
 losses behind it.
@@ -15,14 +16,13 @@ import tensorflow as tf
 from myxtts.batch import Layout, PackedBatch, StepInput
 from myxtts.checkpoint.weights import Fit
 from myxtts.config.config import TrainingConfig
-from myxtts.devices import DevicePlan, guarded_copies, move, require_on
+from myxtts.devices import HOST, DevicePlan, guarded_copies, move, require_on
 from myxtts.errors import RunError
 from myxtts.training.gradient import Given, Losses, Trainable
 from myxtts.training.objective import Objective
 from myxtts.training.step import TrainStep, given_by
+from myxtts.training.strategy import strategy_for
 from myxtts.training.tracing import AnyLength
-
-_joined: dict[str, frozenset[str]] = {}  # the devices whose collective operations this process has set up
 
 
 class ReplicatedStep(TrainStep):
@@ -40,7 +40,8 @@ class ReplicatedStep(TrainStep):
     def __init__(self, model: Trainable, objective: Objective, config: TrainingConfig, devices: DevicePlan):
         super().__init__(model, objective, config, devices.compiled)
         self.devices = devices.training_devices
-        self._strategy = _strategy_for(self.devices)
+        self._strategy, self._first = strategy_for(devices)
+        self._timed = devices.processes > 1
         self._states, self._all_buffers = [self.state], [self.buffers]
         for device in self.devices[1:]:
             with tf.device(device):
@@ -88,19 +89,34 @@ class ReplicatedStep(TrainStep):
 
         def one() -> Losses:
             replica = tf.distribute.get_replica_context()
-            place = int(tf.get_static_value(replica.replica_id_in_sync_group))
+            place = int(tf.get_static_value(replica.replica_id_in_sync_group)) - self._first
             floats, labels = rows[2 * place : 2 * place + 2]
             shard, given = PackedBatch(floats, labels, layout), self._given_on(place)
             gradient, losses = self.gradient.of(given, shard, heads[place], parts, adversarial)
             both = tf.concat([gradient, tf.stack(list(losses.values()))], 0)
+            ready = self._when(both)
             both = replica.all_reduce(tf.distribute.ReduceOp.SUM, both)
             gradient, told = tf.split(both, [gradient.shape[0], len(losses)])
             losses = dict(zip(losses, tf.unstack(told), strict=True))
+            if self._timed:
+                with tf.device(HOST):
+                    waited = tf.cast(self._when(both) - ready, tf.float32)
+                losses["waited"] = tf.identity(waited)
             skipped, bad, rate = self._updates[place](gradient, losses["loss"])
             return {**losses, "skipped": skipped, "bad": bad, "rate": rate}
 
         results = self._strategy.run(one)
         return {name: self._strategy.experimental_local_results(value)[0] for name, value in results.items()}
+
+    def _when(self, finished: tf.Tensor) -> tf.Tensor:
+        """The time at which a device has finished a vector, in seconds; among several processes only, else 0."""
+        if not self._timed:
+            return tf.zeros([], tf.float64)
+        last = finished[-1]
+        with tf.device(HOST):
+            read_back = tf.identity(last)  # a card only queues work
+            with tf.control_dependencies([read_back]):
+                return tf.timestamp()
 
     def _given_on(self, place: int) -> Given:
         return given_by(self._states[place], self._all_buffers[place])
@@ -130,20 +146,6 @@ class ReplicatedStep(TrainStep):
     def begin_from(self, arrays: dict[str, np.ndarray]) -> Fit:
         self._behind = True
         return super().begin_from(arrays)
-
-
-def _strategy_for(devices: tuple[str, ...]) -> tf.distribute.Strategy:
-    """What runs something on all of them and adds what they found.
-
-    Raises:
-        RunError: this process has joined other devices before, and TensorFlow joins them once.
-    """
-    if frozenset(devices) != _joined.setdefault("devices", frozenset(devices)):
-        raise RunError(
-            f"this process has trained on {', '.join(sorted(_joined['devices']))}; to train on {', '.join(devices)}, "
-            "start another"
-        )
-    return tf.distribute.MirroredStrategy(devices)
 
 
 def _copy(variable: tf.Variable) -> tf.Variable:

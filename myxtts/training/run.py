@@ -8,7 +8,7 @@ import functools
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +18,18 @@ import tensorflow as tf
 from myxtts.batch import StepInput
 from myxtts.checkpoint.folder import Checkpoint, find_checkpoint, read_checkpoint
 from myxtts.checkpoint.state import RunState
-from myxtts.checkpoint.weights import by_part
+from myxtts.checkpoint.weights import by_part, join_arrays, split_arrays
+from myxtts.cluster.cluster import Cluster
 from myxtts.config.config import XTTSConfig
 from myxtts.data.dataset import HostDataset
 from myxtts.data.packs import Packs, prepare_packs
 from myxtts.devices import HOST, Place, plan_devices, require_on
-from myxtts.errors import UsageError
+from myxtts.errors import RunError, UsageError
 from myxtts.pipeline.clock import StageClock
 from myxtts.pipeline.feed import SLOTS, Feed, FeedOptions, most_slots
 from myxtts.pipeline.stage_error import StageError, naming_stage, some
 from myxtts.pipeline.stages import Stage
+from myxtts.text.tokenizer import Tokenizer
 from myxtts.training.bad_steps import BadSteps
 from myxtts.training.memory import make_room
 from myxtts.training.metrics import Validation
@@ -36,6 +38,7 @@ from myxtts.training.sampler import SampleGenerator
 from myxtts.training.schedule import Schedule
 from myxtts.training.sets import collect_voices, go_without_validation, make_sets
 from myxtts.training.step import EvaluateStep, TrainStep
+from myxtts.training.strategy import join_processes
 from myxtts.training.targets import make_target
 from myxtts.training.targets.target import Samples, refuse_other_model
 from myxtts.training.validation import validate
@@ -53,6 +56,7 @@ class Run:
         resume_checkpoint: a checkpoint folder to go on from.
         model_device: where the model lives, instead of the first GPU or the CPU.
         reset_optimizer: go on without what the optimizer remembers.
+        cluster: the processes that train together; rank 0's checkpoint, symbols and weights are everyone's.
 
     Attributes:
         notices: what is still to be said about it.
@@ -66,23 +70,37 @@ class Run:
         resume_checkpoint: Path | None = None,
         model_device: str | None = None,
         reset_optimizer: bool = False,
+        cluster: Cluster | None = None,
     ):
-        self.config = config
+        self.config, self.cluster = config, cluster
+        if config.data.processes != (cluster.size if cluster else 1):
+            raise UsageError(
+                f"`data.processes={config.data.processes}`, and {cluster.size if cluster else 1} train together; it is "
+                "set by `cluster`"
+            )
         plan = plan_devices(config.data, config.training.xla)
         self.devices = plan.with_model_on(model_device) if model_device else plan
         if config.training.mixed_precision == "float16" and not self.devices.trains_on_gpu:
             raise UsageError("`training.mixed_precision=float16` needs a GPU; on the CPU choose bfloat16 or float32")
+        if cluster:
+            if config.training.auto_batch:
+                raise UsageError("`training.auto_batch` is for one process; lower `data.batch_size` in a cluster")
+            join_processes(cluster, self.devices)
         keras.utils.set_random_seed(config.training.seed)
         resume_checkpoint = Path(resume_checkpoint) if resume_checkpoint else None
         start = resume_checkpoint or (Path(config.training.init_from) if config.training.init_from else None)
         resumes = resume_checkpoint is not None
-        saved = read_checkpoint(find_checkpoint(start), resumes) if start else None
+        saved = read_checkpoint(find_checkpoint(start), resumes) if start and self.leads else None
         if saved:
             refuse_other_model(config, saved.config, start, whole=resumes)
         self.packs = packs or prepare_packs(config)
         self.tokenizer = self.packs.learn_tokenizer(config)
         if saved:
             self.tokenizer = saved.tokenizer if resumes else saved.tokenizer.grown(self.tokenizer)
+        if cluster:
+            self.tokenizer = Tokenizer.from_document(
+                cluster.share_document(asdict(self.tokenizer), "tell the symbols of the data")
+            )
         try:
             self.train_set, self.val_set = make_sets(self.packs, self.tokenizer, config)
         except UsageError as error:
@@ -93,6 +111,8 @@ class Run:
             ) from None
         self.notices = [] if self.val_set else go_without_validation(config, len(self.train_set.clips))
         self.voices = collect_voices(self.train_set)
+        if cluster:
+            self.train_set = self.train_set.share(cluster.rank, cluster.size)
         self.target = make_target(config, len(self.tokenizer.symbols), self.devices.for_card)
         self.featurizer = self.target.make_featurizer()
         # Feed, sample audio and, with one card, training share the data device: threads take turns to give a card work.
@@ -104,12 +124,24 @@ class Run:
             self._go_on(saved, reset_optimizer)
         elif saved and start:
             self._begin_from(saved, start)
+        if cluster:
+            self.note_state(cluster.share_document(self.state.to_document(), "tell the state of the run"))
+            self.bad_steps = BadSteps(config.training.max_bad_steps, self.state.skipped, self.state.bad_row)
         self.step.schedule = Schedule(
             config.training,
             guided=not self.state.knows_alignment,
             batches=config.training.epochs * self.train_set.batches_per_epoch,
             ahead=self.state.batches - self.state.step,
         )
+
+    @property
+    def leads(self) -> bool:
+        """Whether this process decides, logs and saves; another one follows."""
+        return self.cluster is None or self.cluster.leads
+
+    def note_state(self, document: dict[str, Any]) -> None:
+        """Takes the counters over as rank 0 has them."""
+        self.state = RunState.from_document(document)
 
     def _make_step(self, model: Any) -> None:
         config, devices = self.config.training, self.devices
@@ -133,8 +165,7 @@ class Run:
         self.bad_steps = BadSteps(self.config.training.max_bad_steps, state.skipped, state.bad_row)
         if self.bad_steps.too_many:  # that ended the run; it gets another chance
             self.bad_steps.row.clear()
-        held = self.config.step_clips // len(self.devices.training_devices)
-        if self.config.training.auto_batch and held % state.parts == 0:
+        if self.config.training.auto_batch and self.config.device_clips % state.parts == 0:
             self.step.parts = max(self.step.parts, state.parts)  # memory was too small for more at once
         ours, theirs = self._order(), state.order
         if theirs.keys() != ours.keys() or any(type(theirs[name]) is not type(ours[name]) for name in ours):
@@ -192,21 +223,66 @@ class Run:
             stop=stop,
             stall_seconds=data.stall_timeout,
             slots=data.prefetch or SLOTS,
-            most=data.prefetch or most_slots(self.config.step_clips),
+            most=data.prefetch or most_slots(self.config.process_clips),
             device_lock=self._data_lock,
             save_memory=self.notices.append if self.config.training.auto_batch else None,
         )
-        devices = self.devices if dataset is self.train_set else self.devices.alone()
+        alone = dataset is not self.train_set
+        devices = self.devices.alone() if alone else self.devices
         return Feed(dataset, self.featurizer, devices, clock, options)
 
     def batches(self, feed: Iterator[StepInput], stop: threading.Event) -> Iterator[StepInput]:
         """All batches of a feed; those of a new run are first looked at as the target wants it."""
-        if self.state.step or self.state.knows_alignment:
+        if self.cluster is not None or not self._is_new:
             return feed
         return self.target.begin(self.model, feed, self.train_set, self.place, stop)
 
+    @property
+    def _is_new(self) -> bool:
+        """Whether nothing is known of the alignment yet."""
+        return not (self.state.step or self.state.knows_alignment)
+
+    def share_weights(self, stop: threading.Event) -> None:
+        """Gives every process what rank 0 begins with; of a new run, after it has looked at whole first batches."""
+        assert self.cluster is not None
+        if not self.leads:
+            self.step.restore(split_arrays(self.cluster.share(None, "begin")), self.state.step)
+            return
+        if self._is_new:
+            whole = self.train_set.share(0, 1)
+            once = FeedOptions(start=self.state.batches, purpose="flat start")
+            with self._feed(whole, StageClock(), stop, once) as feed:
+                self.target.begin(self.model, iter(feed), whole, self.place, stop)
+        self.cluster.share(join_arrays(self.step.arrays()), "begin")
+
+    def lead_step(self, elapsed: float, seconds: float) -> None:
+        """Begins a step on every process: `elapsed` is the share of the run's time, `seconds` how long it has run."""
+        if self.cluster is not None:
+            state = replace(self.state, seconds=seconds, order=self._order())
+            self.cluster.order({"elapsed": elapsed, "state": state.to_document()})
+        self.step.note_elapsed(elapsed)
+
     def take_step(self, batch: StepInput) -> dict[str, tf.Tensor]:
-        """One optimizer step; where memory runs out and `auto_batch` allows it, in smaller parts."""
+        """One optimizer step, which all processes take together.
+
+        Raises:
+            RunError: another process is lost.
+        """
+        if self.cluster is None:
+            return self._take_step(batch)
+        self.cluster.require_whole()
+        self.cluster.begin_step(self.state.step + 1)
+        try:
+            return self._take_step(batch)
+        except RunError as error:
+            if isinstance(error, StageError) and error.out_of_memory:
+                raise
+            raise self.cluster.explain() or error from error
+        finally:
+            self.cluster.end_step()
+
+    def _take_step(self, batch: StepInput) -> dict[str, tf.Tensor]:
+        """Where memory runs out and `auto_batch` allows it, in smaller parts."""
         adversarial = self.target.adversarial(self.state.step)
         names = functools.partial(self.train_set.names, self.state.batches)
         while True:

@@ -28,7 +28,7 @@ def make_sets(packs: Packs, tokenizer: Tokenizer, config: XTTSConfig) -> tuple[H
     train_set = HostDataset(packs.train, tokenizer, config, train)
     if not len(held_out):
         return train_set, None
-    alone = replace(config, data=replace(config.data, data_gpu=None, model_gpu=None))  # one device validates
+    alone = replace(config, data=replace(config.data, data_gpu=None, model_gpu=None, processes=1))  # one validates
     shapes = [replace(bucket.shape, batch_size=alone.step_clips) for bucket in train_set.buckets]
     return train_set, HostDataset(packs.held_out, tokenizer, alone, held_out, shapes)
 

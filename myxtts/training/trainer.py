@@ -14,17 +14,20 @@ from typing import Any
 
 from myxtts.checkpoint.folder import Checkpoint, locked_run
 from myxtts.checkpoint.state import RunState
+from myxtts.cluster.cluster import Cluster
 from myxtts.config.config import XTTSConfig
 from myxtts.data.packs import Packs
 from myxtts.devices import memory_peaks, process_peak_mb
 from myxtts.errors import UsageError
 from myxtts.pipeline.clock import StageClock
 from myxtts.training.background import BackgroundWorker
+from myxtts.training.follower import follow
 from myxtts.training.limits import Limits
 from myxtts.training.logbook import Logbook
 from myxtts.training.memory import explaining_memory
 from myxtts.training.metrics import EvaluationResult, Event, Metrics, Notice, Primed, Resized, RunFacts, Sample, Summary
 from myxtts.training.pace import Pace
+from myxtts.training.ranks import compare_ranks
 from myxtts.training.run import Run
 from myxtts.training.run_ahead import RunAhead
 from myxtts.training.sampler import Evaluator, Sampler
@@ -44,6 +47,7 @@ class XTTSTrainer:
         model_device: where the model lives, instead of the first GPU or the CPU.
         reset_optimizer: go on without what the optimizer remembers.
         packs: the clips, where they have been prepared already.
+        cluster: the processes that train together.
     """
 
     def __init__(
@@ -54,9 +58,10 @@ class XTTSTrainer:
         model_device: str | None = None,
         reset_optimizer: bool = False,
         packs: Packs | None = None,
+        cluster: Cluster | None = None,
     ):
         self.config, self._given_model = config, model
-        self.run = Run(config, packs, model, resume_checkpoint, model_device, reset_optimizer)
+        self.run = Run(config, packs, model, resume_checkpoint, model_device, reset_optimizer, cluster)
 
     def train(
         self,
@@ -67,6 +72,8 @@ class XTTSTrainer:
     ) -> Summary:
         """Runs until the first limit is reached; either way ends with a checkpoint.
 
+        In a cluster rank 0 does so, and the others follow it.
+
         Args:
             show: told every event.
             stop: set from outside, ends the run after the current step.
@@ -74,6 +81,8 @@ class XTTSTrainer:
             gpu_utilisation: asked at each log line for the mean share since the line before, by the GPU's id.
         """
         stop, report = stop or threading.Event(), report or threading.Event()
+        if not self.run.leads:
+            return follow(self.run, show, stop)
         config, clock, run = self.config.training, StageClock(), self.run
         folder = Path(config.checkpoint_dir)
         if (reason := self.limits.why_complete()) and not self.state.owes_validation:
@@ -107,8 +116,10 @@ class XTTSTrainer:
                 self._validate(logbook, stop)
                 if not self.state.owes_validation:
                     saver.save(self._checkpoint(pace))
+            if run.cluster is not None:
+                run.share_weights(stop)
             for batch in () if self.limits.why_complete() else run.batches(iter(feed), stop):
-                run.step.note_elapsed(self.limits.elapsed(pace.seconds))
+                run.lead_step(self.limits.elapsed(pace.seconds), pace.seconds)
                 results = run.take_step(batch)
                 ahead.add(results["loss"])
                 self.state.step += 1
@@ -116,6 +127,8 @@ class XTTSTrainer:
                 pace.add(batch.mel_shape, results)
                 self.state.seconds, self.state.loss = pace.seconds, None
                 complete = self.limits.progress(pace.seconds) >= 1.0
+                if run.cluster is not None and run.cluster.wants_end.is_set():
+                    stop.set()
                 last = complete or stop.is_set()
                 if self.state.step % config.log_every == 0 or last:
                     logbook.record(self._metrics(pace, feed.ready / feed.slots, gpu_utilisation()))
@@ -136,6 +149,8 @@ class XTTSTrainer:
                     logbook.record_event(self._summary(pace))
                 if last:
                     break
+            if run.cluster is not None and not run.bad_steps.too_many:
+                run.cluster.order({"end": True})
             summary = self._summary(pace)
             logbook.record_end(summary)
         if run.bad_steps.too_many:
@@ -187,6 +202,8 @@ class XTTSTrainer:
     def _metrics(self, pace: Pace, buffer_fill: float, gpu_utilisation: dict[str, float]) -> Metrics:
         run, (measured, flags) = self.run, pace.close_window()
         run.bad_steps.add(self.state.batches - len(flags["bad"]), flags["skipped"], flags["bad"])
+        if run.cluster is not None:
+            measured |= compare_ranks(run.cluster, measured, run.notices)
         progress = self.limits.shown(pace.seconds)
         return Metrics(
             step=self.state.step,

@@ -10,9 +10,9 @@ import pytest
 import myxtts
 
 ROOMS = [
-    "errors", "files", "voice", "config", "cards", "compiled", "runtime", "devices", "batch", "text", "audio",
-    "scoring", "data", "pipeline", "models", "checkpoint", "inference", "training", "diagnostics", "demo", "utils",
-    "cli", "__main__",
+    "errors", "files", "voice", "config", "cards", "compiled", "runtime", "devices", "cluster", "batch", "text",
+    "audio", "scoring", "data", "pipeline", "models", "checkpoint", "inference", "training", "diagnostics", "demo",
+    "utils", "cli", "__main__",
 ]  # fmt: skip
 
 

@@ -409,7 +409,7 @@ def watched_gpus(data: DataConfig) -> tuple[int, ...]:
 def wait_for(tensor: Any) -> None:
     """Returns when a tensor has been computed: reading one number of it waits for the device."""
     tf = import_tensorflow()
-    with tf.device(_where(tensor)):
+    with tf.device(plain_name(_where(tensor))):
         tf.reshape(tensor, [-1])[:1].numpy()  # host sync
 
 

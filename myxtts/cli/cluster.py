@@ -38,7 +38,7 @@ OWN = (  # settings that each process may have its own of
 def refuse_cluster_flags(options: argparse.Namespace) -> None:
     """Refuses flags that mean nothing to a process that trains by itself."""
     for name in ("cluster_timeout", "restarts"):
-        if getattr(options, name):
+        if getattr(options, name, None):
             raise UsageError(f"--{name.replace('_', '-')} goes with --cluster")
 
 

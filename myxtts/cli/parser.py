@@ -64,13 +64,19 @@ def _add_train(commands: argparse._SubParsersAction) -> None:
     run.add_argument(
         "--reset-optimizer", action="store_true", help="with --resume: forget what the optimizer remembers"
     )
-    _add_cluster(train)
+    _add_cluster(train).add_argument(
+        "--restarts",
+        type=between(0, 1e6, int),
+        default=0,
+        metavar="N",
+        help="when a process is lost, start over so often from the last checkpoint, with those that are there",
+    )
     run.add_argument(
         "--auto", action="store_true", help="measure a few steps first and choose workers, buffers and pipeline by them"
     )
 
 
-def _add_cluster(parser: argparse.ArgumentParser) -> None:
+def _add_cluster(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     cluster = parser.add_argument_group("several processes, on one machine or many")
     cluster.add_argument(
         "--cluster",
@@ -84,13 +90,7 @@ def _add_cluster(parser: argparse.ArgumentParser) -> None:
         metavar="S",
         help="how long to wait for all to come (default: 120, and 20 for an address that no way leads to)",
     )
-    cluster.add_argument(
-        "--restarts",
-        type=between(0, 1e6, int),
-        default=0,
-        metavar="N",
-        help="when a process is lost, start over so often from the last checkpoint, with those that are there",
-    )
+    return cluster
 
 
 def _add_devices(parser: argparse.ArgumentParser) -> None:
@@ -138,6 +138,7 @@ def _add_profile(commands: argparse._SubParsersAction) -> None:
     add(profile, [*BATCHES, *CLIPS, *PIPELINE, *STEP])
     add_config(profile)
     _add_devices(profile)
+    _add_cluster(profile)
     profile.add_argument(
         "--step-parts", action="store_true", help="also time forward, backward and update by themselves"
     )

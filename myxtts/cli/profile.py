@@ -4,6 +4,7 @@ import argparse
 import json
 import shlex
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -11,9 +12,13 @@ from pathlib import Path
 from rich.console import Console
 
 from myxtts.cards import find_cards
+from myxtts.cli.cluster import greet, refuse_cluster_flags, take_settings
 from myxtts.cli.display import counting_display
 from myxtts.cli.flags import flag_words, in_flags, typed_flags
 from myxtts.cli.settings import configure, require_writable
+from myxtts.cluster.cluster import Cluster
+from myxtts.cluster.members import find_members
+from myxtts.cluster.rendezvous import join
 from myxtts.config.config import XTTSConfig
 from myxtts.config.load import flatten
 from myxtts.data.cache import cache_root
@@ -27,7 +32,7 @@ MOST_STEPS = 10_000
 
 
 def run(options: argparse.Namespace) -> int:
-    """Measures, advises, reports; writes what was asked for."""
+    """Measures, advises, reports; writes what was asked for. In a cluster rank 0 reports for all."""
     for flag, file in (("--trace", options.trace), ("--html", options.html)):
         require_writable(flag, file)
     if options.trace and options.html and Path(options.trace).absolute() == Path(options.html).absolute():
@@ -38,28 +43,64 @@ def run(options: argparse.Namespace) -> int:
         return show_run(options, sorted(origin))
     if not FEWEST_STEPS <= steps <= MOST_STEPS:
         raise UsageError(f"--num-steps is {steps}; choose {FEWEST_STEPS} to {MOST_STEPS}")
+    members = find_members(options.cluster, options.rank)
+    if members is None:
+        refuse_cluster_flags(options)
+        return _profile(options, config, origin, steps, None)
+    if options.step_parts:
+        raise UsageError("--step-parts looks at one process; leave it or --cluster out")
+    console = Console(stderr=True)
+    say = lambda line: console.print(  # noqa: E731
+        in_flags(line, "profile"), highlight=False, markup=False, soft_wrap=True
+    )
+    greeting = greet(config, origin, only_typed=False)
+    greeting = replace(greeting, settings={**greeting.settings, "steps": steps})
+    cluster = join(members, greeting, say, options.cluster_timeout)
+    assert cluster is not None
+    with cluster:
+        return _profile(options, take_settings(cluster, config), origin, steps, cluster)
+
+
+def _profile(
+    options: argparse.Namespace, config: XTTSConfig, origin: Mapping[str, str], steps: int, cluster: Cluster | None
+) -> int:
     select_gpus(config.data)
-    plan_devices(config.data)
+    plan = plan_devices(config.data)
     from myxtts.diagnostics.page import make_page
     from myxtts.diagnostics.profile import Profiler
+    from myxtts.diagnostics.ranks import cluster_document, cluster_lines, gather_times
     from myxtts.diagnostics.report import json_document, lane_names, terminal_lines, trace_events
     from myxtts.diagnostics.workload import real_workload
 
+    if cluster:
+        from myxtts.training.strategy import join_processes
+
+        join_processes(cluster, plan)
     console = Console(stderr=bool(options.json))
     gpus = watched_gpus(config.data)
-    with real_workload(config, steps) as workload, counting_display(console) as show:
+    with real_workload(config, steps, cluster) as workload, counting_display(console) as show:
         profile = Profiler(workload, steps, gpus).run(show=show, step_parts=options.step_parts)
         devices = device_keys(workload.devices, find_cards())
     advice, command = advise(profile.measured), command_line(options, config, origin)
     flags = partial(typed_flags, "train")
     document = json_document(profile, advice, command, flags)
+    lines = list(terminal_lines(profile, advice, command, flags))
+    events = trace_events(profile.overlapped, lane_names(profile))
+    if cluster:
+        gathered = gather_times(cluster, profile, workload.gradient_bytes)
+        if gathered is None:
+            console.print("rank 0 reports for all", highlight=False)
+            return 0
+        times, events = gathered
+        document["cluster"] = cluster_document(times)
+        lines += ["", *cluster_lines(times)]
     if options.json:
         print(json.dumps(document))
     else:
-        for line in terminal_lines(profile, advice, command, flags):
+        for line in lines:
             console.print(line, highlight=False, markup=False, soft_wrap=True)
-    keep_verdict(profile.measured.ways, advice.best_way, devices, config)
-    events = trace_events(profile.overlapped, lane_names(profile))
+    if not cluster:
+        keep_verdict(profile.measured.ways, advice.best_way, devices, config)
     if options.trace:
         Path(options.trace).write_text(json.dumps({"traceEvents": events, "displayTimeUnit": "ms"}), encoding="utf-8")
     if options.html:

@@ -125,7 +125,9 @@ def _read_settings(options: argparse.Namespace, follows: bool = False) -> Start:
         if resume.resolve() not in list_checkpoints(resume.resolve().parent):
             raise UsageError(f"{resume} is a copy of a checkpoint; say with --checkpoint-dir where its run shall go on")
         config = replace(config, training=replace(config.training, checkpoint_dir=str(resume.resolve().parent)))
-    return Start(config, origin, resume, partial)
+    if origin.get("data.processes", SAVED) == SAVED:  # how many trained together before
+        config = replace(config, data=replace(config.data, processes=1))
+    return Start(config, {key: source for key, source in origin.items() if key != "data.processes"}, resume, partial)
 
 
 def _require_new_or_resumed(start: Start) -> None:

@@ -94,6 +94,11 @@ class Cluster:
             connection.finish()
         for reader in self._readers:  # what was sent arrives only as long as the other side's words are read
             reader.join(LEAVE_SECONDS)
+        self.cut()
+
+    def cut(self) -> None:
+        """Ends all connections without a word, as a process does that is killed."""
+        self._over.set()
         for connection in self._connections.values():
             connection.close()
 
@@ -192,7 +197,7 @@ class Cluster:
             return None
         rank, why = self._lost
         if rank == self.rank:
-            return RunError(f"this process, rank {rank}, was given up by the others: it {why}")
+            return RunError(f"this process, rank {rank}, {why}")
         return RunError(f"{self.name(rank)} {why}")
 
     def _note_lost(self, rank: int, why: str) -> None:
@@ -255,7 +260,11 @@ class Cluster:
                 self._note_lost(peer, why)
 
     def _beat(self) -> None:
+        last = time.monotonic()
         while not self._over.wait(BEAT_SECONDS):
+            before, last = last, time.monotonic()
+            if last - before > SILENCE_SECONDS / 2:  # nobody else is to blame
+                self._note_lost(self.rank, f"was stopped for {last - before:.0f} s; the others may have given it up")
             for peer, connection in self._connections.items():
                 if peer in self._left:
                     continue
@@ -286,5 +295,6 @@ def first_difference(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> tupl
     """The first key that two tables disagree on, with the value of each, as words."""
     for name in (*ours, *(name for name in theirs if name not in ours)):
         if ours.get(name) != theirs.get(name):
-            return f"`{name}={ours.get(name)}`", f"`{name}={theirs.get(name)}`"
+            setting = "`{}={}`" if "." in name else "{} {}"
+            return setting.format(name, ours.get(name)), setting.format(name, theirs.get(name))
     return None

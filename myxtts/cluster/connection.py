@@ -5,6 +5,7 @@ Out: messages, whole and in order.
 """
 
 import json
+import select
 import socket
 import threading
 import time
@@ -93,10 +94,10 @@ class Connection:
     @property
     def has_ended(self) -> bool:
         """Whether the other side has closed it; for one that nobody reads yet."""
+        look = select.poll()
+        look.register(self._socket, select.POLLIN)
         try:
-            return self._socket.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b""
-        except BlockingIOError:
-            return False
+            return bool(look.poll(0)) and self._socket.recv(1, socket.MSG_PEEK) == b""
         except OSError:
             return True
 

@@ -71,6 +71,8 @@ def _require_sound(words: Sequence[str], rank: int | None, asked: str) -> Member
     addresses = tuple(_complete(word) for word in words)
     if twice := [address for address in addresses if addresses.count(address) > 1]:
         raise UsageError(f"the cluster names {twice[0]} twice; each process needs an address of its own")
+    if len(addresses) < 2:
+        raise UsageError(f"the cluster names one process only; {FORM}")
     if rank is None:
         raise UsageError(f"{asked} is missing; say which of the {len(addresses)} processes this is, from 0 on")
     if not 0 <= rank < len(addresses):
@@ -142,8 +144,11 @@ def _read_slurm(environment: Mapping[str, str]) -> Members:
 
 def _expand_hosts(words: str) -> list[str]:
     """`a[01-03,7],b` as a01, a02, a03, a7, b."""
+    split = re.findall(r"(?:[^,\[]|\[[^]]*\])+", words)
+    if ",".join(split) != words:
+        raise ValueError(words)
     found: list[str] = []
-    for word in re.findall(r"(?:[^,\[]|\[[^]]*\])+", words):
+    for word in split:
         parts = [_expand_range(part) for part in re.split(r"(\[[^]]*\])", word)]
         found += ["".join(pieces) for pieces in itertools.product(*parts)]
     return found

@@ -63,7 +63,7 @@ def join(
         RunError: one did not come, or cannot be reached.
     """
     meeting = _Meeting(members, greeting, say, patience, anyone)
-    with closing(_listen(members)) as listener:
+    with closing(meeting.listen()) as listener:
         if not anyone:
             return meeting.lead(listener) if members.rank == 0 else meeting.follow(0)
         for leader in range(members.rank):
@@ -72,19 +72,10 @@ def join(
         return meeting.lead(listener)
 
 
-def _listen(members: Members) -> socket.socket:
-    """Holds this process's port, in every network of the machine."""
-    host, port = split_address(members.addresses[members.rank])
+def _listen(port: int) -> socket.socket:
+    """Holds a port in every network of the machine."""
     family = socket.AF_INET6 if socket.has_dualstack_ipv6() else socket.AF_INET
-    try:
-        return socket.create_server(("", port), family=family, backlog=4096, dualstack_ipv6=family == socket.AF_INET6)
-    except OSError as error:
-        if error.errno != errno.EADDRINUSE:
-            raise RunError(f"port {port}, of rank {members.rank}: {error.strerror}; choose another port") from None
-        raise RunError(
-            f"port {port} of this machine is in use, by another program or another process of rank {members.rank}; end "
-            f"that, or give {host} another port"
-        ) from None
+    return socket.create_server(("", port), family=family, backlog=4096, dualstack_ipv6=family == socket.AF_INET6)
 
 
 class _Meeting:
@@ -104,6 +95,30 @@ class _Meeting:
 
     def _address(self, rank: int) -> str:
         return f"rank {rank} ({self._members.addresses[rank]})"
+
+    def listen(self) -> socket.socket:
+        """Holds this process's port.
+
+        Raises:
+            RunError: somebody else has it; if that is of our cluster, all its processes are told.
+        """
+        rank = self._members.rank
+        host, port = split_address(self._members.addresses[rank])
+        try:
+            return _listen(port)
+        except OSError as error:
+            problem, in_use = error.strerror, error.errno == errno.EADDRINUSE
+        if not in_use:
+            raise RunError(f"port {port}, of rank {rank}: {problem}; choose another port")
+        with suppress(OSError, RunError):
+            first = socket.create_connection(split_address(self._members.addresses[0]), timeout=HELLO_SECONDS)
+            with closing(Connection(first)) as connection:
+                self._say_hello(connection)
+                self._hear(connection, 0, REFUSED)
+        raise RunError(
+            f"port {port} of this machine is in use, by another program or another process of rank {rank}; end that, "
+            f"or give {host} another port"
+        )
 
     # Rank 0
 
@@ -211,8 +226,7 @@ class _Meeting:
         self._say(f"🌐 Looking for {self._address(leader)}")
         connection = self._reach(leader, deadline)
         try:
-            equal = {"rank": self._members.rank, "size": self._members.size, "host": self._greeting.host}
-            connection.send(Message(HELLO, {**equal, "equal": self._greeting.equal}))
+            self._say_hello(connection)
             connection.set_timeout(max(0.0, deadline - time.monotonic()) + MARGIN_SECONDS)
             welcome = self._hear(connection, leader, WELCOME).document
             addresses, hosts, rank = tuple(welcome["addresses"]), tuple(welcome["hosts"]), welcome["rank"]
@@ -225,6 +239,10 @@ class _Meeting:
             connection.close()
             raise
         return self._start(addresses, rank, {0: connection}, hosts)
+
+    def _say_hello(self, connection: Connection) -> None:
+        who = {"rank": self._members.rank, "size": self._members.size, "host": self._greeting.host}
+        connection.send(Message(HELLO, {**who, "equal": self._greeting.equal}))
 
     def _reach(self, leader: int, deadline: float) -> Connection:
         """A connection to the rank that leads.

@@ -47,9 +47,11 @@ class Workload:
     arrangement: Arrangement
     traces: Callable[[], int]
     time_parts: Callable[[StepInput], dict[str, float]] = lambda batch: {}  # seconds of forward, backward, update
+    gradient_bytes: int = 0  # that an all-reduce adds
     can_share: bool = True  # both devices could train, each on its part of a batch
     spare_gpu: bool = False  # there is a second GPU that the plan does not use
     transfer: Callable[[tf.Tensor, str], tf.Tensor] = move
+    waited: list[tf.Tensor] = field(default_factory=list)  # seconds of each step from its gradient to the sum of all
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,7 @@ class Pass:
     shapes: tuple[Shape, ...]  # of each batch's mel
     counted: int  # number of the first batch that counts: before it, buffers fill
     cpu_seconds: float  # of the whole process, a batch
+    waited: tuple[float, ...] = ()  # from a gradient to the sum of all, for the batches that count; in a cluster
 
     def seconds(self, stage: str) -> np.ndarray:
         """Of one stage, by batch, for the batches that count."""
@@ -218,6 +221,7 @@ class Profiler:
         source = self._work.source.loading(1, 0) if exact else self._work.source
         plan = replace(plan, pipeline=mode, data_device=plan.model_device if mode == "buffered" else plan.data_device)
         shapes: list[Shape] = []
+        self._work.waited.clear()
         computed, result = 0.0, None  # overlapped, a GPU may be one step behind: it always has the next one to do
         with Feed(
             source,
@@ -238,7 +242,8 @@ class Profiler:
                     break
             cpu = (time.process_time() - computed) / max(1, len(shapes) - lead)
         spans = tuple(span for span in clock.spans if span.number < len(shapes))
-        return Pass(mode, spans, tuple(clock.levels), tuple(shapes), lead, cpu)
+        waited = tuple(float(seconds) for seconds in self._work.waited[lead:])
+        return Pass(mode, spans, tuple(clock.levels), tuple(shapes), lead, cpu, waited)
 
     def _time_parts(self, batches: int) -> dict[str, float]:
         """Means over some batches of what a step consists of."""
@@ -286,7 +291,7 @@ class Profiler:
         """Each way by running it over the same batches where the devices exist, else by the stage model."""
         now = measured.arrangement.mode
         ways = {now: Way(measured.step_seconds, True)}
-        two, many = self._work.devices.two_devices, bool(self._work.devices.helpers)
+        two, many = self._work.devices.two_devices, self._work.devices.shares_batches
         for place, name in enumerate(("sequential", "buffered", "split", "parallel")):
             show("comparing", place, 4)
             if many or name == now or (name == "parallel" and not self._work.can_share):

@@ -219,22 +219,26 @@ def _card_document(card: CardReadings) -> dict[str, Any]:
     }
 
 
-def trace_events(passes: Sequence[Pass], lanes: dict[str, str]) -> list[dict[str, Any]]:
+def trace_events(
+    passes: Sequence[Pass], lanes: dict[str, str], process: int = 1, name: str = "myxtts"
+) -> list[dict[str, Any]]:
     """Chrome's trace format: one lane for each stage, batches as slices, the buffer's fill as a counter.
 
     Args:
         passes: laid out one after the other.
         lanes: what each stage's lane is called, with its device.
+        process: number of the process, above all of whose lanes stands its name.
+        name: of the process.
     """
     numbers = {stage: place for place, stage in enumerate(lanes, 1)}
     events: list[dict[str, Any]] = [
-        {"ph": "M", "name": "process_name", "pid": 1, "tid": 0, "args": {"name": "myxtts"}},
+        {"ph": "M", "name": "process_name", "pid": process, "tid": 0, "args": {"name": name}},
         *(
-            {"ph": "M", "name": "thread_name", "pid": 1, "tid": numbers[stage], "args": {"name": words}}
+            {"ph": "M", "name": "thread_name", "pid": process, "tid": numbers[stage], "args": {"name": words}}
             for stage, words in lanes.items()
         ),
         *(
-            {"ph": "M", "name": "thread_sort_index", "pid": 1, "tid": number, "args": {"sort_index": number}}
+            {"ph": "M", "name": "thread_sort_index", "pid": process, "tid": number, "args": {"sort_index": number}}
             for number in numbers.values()
         ),
     ]
@@ -248,7 +252,7 @@ def trace_events(passes: Sequence[Pass], lanes: dict[str, str]) -> list[dict[str
                         "ph": "X",
                         "name": f"batch {span.number}",
                         "cat": span.stage,
-                        "pid": 1,
+                        "pid": process,
                         "tid": numbers[span.stage],
                         "ts": 1e6 * (span.begin - begin),
                         "dur": 1e6 * span.seconds,
@@ -258,7 +262,7 @@ def trace_events(passes: Sequence[Pass], lanes: dict[str, str]) -> list[dict[str
         moved = max((span.end for span in one.spans), default=begin) - begin
         for moment, ready in one.levels:
             when = 1e6 * min(moment - begin, moved)
-            events.append({"ph": "C", "name": "batches ready", "pid": 1, "ts": when, "args": {"batches": ready}})
+            events.append({"ph": "C", "name": "batches ready", "pid": process, "ts": when, "args": {"batches": ready}})
     return events
 
 

@@ -13,10 +13,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import tensorflow as tf
 
 from myxtts.audio.wav import write_wave
-from myxtts.batch import PackedBatch
+from myxtts.batch import PackedBatch, StepInput
 from myxtts.cards import find_cards, usable_cards
+from myxtts.cluster.cluster import Cluster
 from myxtts.config.config import XTTSConfig
 from myxtts.devices import wait_for
 from myxtts.diagnostics.profile import Workload, pass_batches
@@ -31,12 +33,13 @@ SECONDS_A_WORD = 0.35
 
 
 @contextmanager
-def real_workload(config: XTTSConfig, steps: int) -> Iterator[Workload]:
+def real_workload(config: XTTSConfig, steps: int, cluster: Cluster | None = None) -> Iterator[Workload]:
     """A run's own parts, warm-up and checkpoints left out; for two devices it can also train on both.
 
     Args:
         config: as for training.
         steps: how many will be measured; their batches are chosen so that they stand for the whole dataset.
+        cluster: the processes that take the same steps.
     """
     mode = config.data.pipeline or ("buffered" if config.data.data_gpu is None else "split")
     with tempfile.TemporaryDirectory() as home:
@@ -46,21 +49,31 @@ def real_workload(config: XTTSConfig, steps: int) -> Iterator[Workload]:
             data = replace(data, train_data=f"{home}/clips", cache_dir=f"{home}/cache", val_clips=0, buckets=1)
         if len(data.gpus) == 2 and data.data_gpu is not None:  # a plan with both in it, whichever way is in use
             data = replace(data, pipeline="parallel" if data.batch_size % 2 == 0 else "split")
-        run = Run(replace(config, data=data, training=training))
+        run = Run(replace(config, data=data, training=training), cluster=cluster)
+        waited: list[tf.Tensor] = []
+
+        def step(batch: StepInput) -> tf.Tensor:
+            results = run.take_step(batch)
+            if "waited" in results:
+                waited.append(results["waited"])
+            return results["loss"]
+
         arrangement = Arrangement(
             workers=data.num_workers or 1,
             ahead=data.pipeline_buffer_size,
-            slots=data.prefetch or most_slots(config.step_clips),
+            slots=data.prefetch or most_slots(config.process_clips),
             mode=mode,
         )
         yield Workload(
             source=run.train_set.sample(pass_batches(steps)),
             featurizer=run.featurizer,
-            step=lambda batch: run.take_step(batch)["loss"],
+            step=step,
+            waited=waited,
             devices=replace(run.devices, pipeline=mode),
             arrangement=arrangement,
             traces=lambda: run.step.traces + run.featurizer.traces,
             time_parts=functools.partial(time_parts, run),
+            gradient_bytes=4 * run.step.parameters.count,
             can_share=data.batch_size % len(run.devices.training_devices) == 0,
             spare_gpu=not data.gpus and run.devices.trains_on_gpu and len(usable_cards(find_cards(), None)) > 1,
         )

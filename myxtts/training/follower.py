@@ -61,6 +61,8 @@ def follow(run: Run, show: Callable[[Event], None], stop: threading.Event) -> Su
 def _save_in_place_of_rank_0(run: Run, pace: Pace) -> Notice:
     """Writes what was learned, unless rank 0 still holds the folder or has saved as much."""
     step, folder = run.state.step, Path(run.config.training.checkpoint_dir)
+    if not step:
+        return Notice(step, "not saved in place of rank 0: no step was taken")
     if int(run.step.taken) != step:  # host sync
         return Notice(step, f"not saved: the weights are at step {int(run.step.taken)}, and the run at {step}")
     flags, bad_steps = pace.open_flags(), run.bad_steps.copy()

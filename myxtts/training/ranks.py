@@ -10,6 +10,7 @@ from typing import Any
 from myxtts.cluster.cluster import Cluster
 
 STRAGGLES = 1.25  # times what the others need for their part of a step
+WINDOWS = 3  # log lines in a row after which that is told
 
 
 def report_of(measured: dict[str, Any]) -> dict[str, float]:
@@ -22,17 +23,29 @@ def own_ms(report: dict[str, float]) -> float:
     return report["step_ms"] * (1.0 - report["exchange"])
 
 
-def compare_ranks(cluster: Cluster, measured: dict[str, Any], notices: list[str]) -> dict[str, Any]:
-    """Means over all ranks in place of rank 0's own numbers, and the slowest by name; notices tell of a straggler."""
-    reports = {0: report_of(measured), **cluster.reports()}
-    means = {name: statistics.fmean(one[name] for one in reports.values()) for name in ("data_wait", "exchange")}
-    slowest = max(reports, key=lambda rank: own_ms(reports[rank]))
-    most = own_ms(reports[slowest])
-    others = [own_ms(one) for rank, one in reports.items() if rank != slowest]
-    if others and most > STRAGGLES * statistics.median(others):
+class Ranks:
+    """What rank 0 knows of all; it tells once of a process that the others keep waiting for."""
+
+    def __init__(self, cluster: Cluster):
+        self._cluster = cluster
+        self._slow: tuple[int, int] = -1, 0  # which rank was slow, and in how many windows in a row
+
+    def compare(self, measured: dict[str, Any], notices: list[str]) -> dict[str, Any]:
+        """Means over all ranks in place of rank 0's own numbers, and the slowest by name."""
+        reports = {0: report_of(measured), **self._cluster.reports()}
+        means = {name: statistics.fmean(one[name] for one in reports.values()) for name in ("data_wait", "exchange")}
+        slowest = max(reports, key=lambda rank: own_ms(reports[rank]))
+        most = own_ms(reports[slowest])
+        others = [own_ms(one) for rank, one in reports.items() if rank != slowest]
+        if not others:
+            return {**means, "slowest": ""}
         usual = statistics.median(others)
-        notices.append(
-            f"{cluster.name(slowest)} is a straggler: it needs {most:.0f} ms for its part of a step, the others "
-            f"{usual:.0f} ms; {reports[slowest]['data_wait']:.0%} of its time it waits for data"
-        )
-    return {**means, "slowest": f"rank {slowest} {most:.0f} ms" if others else ""}
+        before, times = self._slow
+        straggles = most > STRAGGLES * usual
+        self._slow = (slowest, times + 1 if slowest == before else 1) if straggles else (-1, 0)
+        if self._slow[1] == WINDOWS:
+            notices.append(
+                f"{self._cluster.name(slowest)} is a straggler: it needs {most:.0f} ms for its part of a step, the "
+                f"others {usual:.0f} ms; {reports[slowest]['data_wait']:.0%} of its time it waits for data"
+            )
+        return {**means, "slowest": f"rank {slowest} {most:.0f} ms"}

@@ -27,7 +27,7 @@ from myxtts.training.logbook import Logbook
 from myxtts.training.memory import explaining_memory
 from myxtts.training.metrics import EvaluationResult, Event, Metrics, Notice, Primed, Resized, RunFacts, Sample, Summary
 from myxtts.training.pace import Pace
-from myxtts.training.ranks import compare_ranks
+from myxtts.training.ranks import Ranks
 from myxtts.training.run import Run
 from myxtts.training.run_ahead import RunAhead
 from myxtts.training.sampler import Evaluator, Sampler
@@ -62,6 +62,7 @@ class XTTSTrainer:
     ):
         self.config, self._given_model = config, model
         self.run = Run(config, packs, model, resume_checkpoint, model_device, reset_optimizer, cluster)
+        self._ranks = Ranks(cluster) if cluster else None
 
     def train(
         self,
@@ -202,8 +203,8 @@ class XTTSTrainer:
     def _metrics(self, pace: Pace, buffer_fill: float, gpu_utilisation: dict[str, float]) -> Metrics:
         run, (measured, flags) = self.run, pace.close_window()
         run.bad_steps.add(self.state.batches - len(flags["bad"]), flags["skipped"], flags["bad"])
-        if run.cluster is not None:
-            measured |= compare_ranks(run.cluster, measured, run.notices)
+        if self._ranks is not None:
+            measured |= self._ranks.compare(measured, run.notices)
         progress = self.limits.shown(pace.seconds)
         return Metrics(
             step=self.state.step,

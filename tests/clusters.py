@@ -1,0 +1,76 @@
+"""Trainings of several processes on this machine, for tests and benchmarks."""
+
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from tests.helpers import PATIENCE
+
+
+def free_addresses(count: int) -> list[str]:
+    """Addresses on this machine that nobody listens at."""
+    with ExitStack() as stack:
+        held = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
+        return [f"127.0.0.1:{one.getsockname()[1]}" for one in held]
+
+
+class Started:
+    """One process of a cluster; what it prints goes into a file, so that nobody has to read it in time."""
+
+    def __init__(self, command: Sequence[str], log: Path):
+        self.log = log
+        with log.open("w") as file:
+            self.process = subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT)
+
+    def text(self) -> str:
+        return self.log.read_text(encoding="utf-8", errors="replace")
+
+    def step(self) -> int:
+        """The step of its newest log line."""
+        steps = [line.split()[1] for line in self.text().splitlines() if line.startswith("step ")]
+        return int(steps[-1]) if steps else 0
+
+    def wait_for_step(self, number: int) -> None:
+        """Waits until it has logged that step; AssertionError where it ends before."""
+        deadline = time.monotonic() + PATIENCE
+        while self.step() < number:
+            assert self.process.poll() is None, self.text()
+            assert time.monotonic() < deadline, self.text()
+            time.sleep(0.02)
+
+    def wait(self, seconds: float = PATIENCE) -> int:
+        return self.process.wait(seconds)
+
+    def last_line(self) -> str:
+        return self.text().strip().splitlines()[-1]
+
+
+@contextmanager
+def cluster_of(
+    count: int, home: Path, words: Sequence[object], own: Sequence[Sequence[object]] = ()
+) -> Iterator[list[Started]]:
+    """So many processes of `myxtts train`, ended with the block in any case.
+
+    Args:
+        count: how many.
+        home: for their logs.
+        words: of all.
+        own: of each.
+    """
+    addresses, started = ",".join(free_addresses(count)), []
+    try:
+        for rank in range(count):
+            command = ["-m", "myxtts", "train", *words, *(own[rank] if own else ())]
+            cluster = ["--cluster", addresses, "--rank", rank, "--cluster-timeout", int(PATIENCE)]
+            started.append(Started([sys.executable, *map(str, [*command, *cluster])], home / f"rank-{rank}.log"))
+        yield started
+    finally:
+        for one in started:
+            if one.process.poll() is None:
+                one.process.send_signal(signal.SIGKILL)
+                one.process.wait()

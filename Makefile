@@ -53,6 +53,8 @@ bench: install $(VENV)-bench/.ready
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python benchmarks/overlap.py
 	$(BIN)/python benchmarks/driver.py
+	$(BIN)/python benchmarks/cluster.py
+	$(BIN)/python benchmarks/cluster_model.py --check
 	$(BIN)/python benchmarks/watching.py
 	$(BIN)/python benchmarks/profiling.py
 	$(BIN)/python benchmarks/training.py --torch-python $(VENV)-bench/bin/python

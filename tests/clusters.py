@@ -65,9 +65,9 @@ def cluster_of(
     addresses, started = ",".join(free_addresses(count)), []
     try:
         for rank in range(count):
-            command = ["-m", "myxtts", "train", *words, *(own[rank] if own else ())]
             cluster = ["--cluster", addresses, "--rank", rank, "--cluster-timeout", int(PATIENCE)]
-            started.append(Started([sys.executable, *map(str, [*command, *cluster])], home / f"rank-{rank}.log"))
+            command = ["-m", "myxtts", "train", *cluster, *words, *(own[rank] if own else ())]
+            started.append(Started([sys.executable, *map(str, command)], home / f"rank-{rank}.log"))
         yield started
     finally:
         for one in started:

@@ -4,8 +4,8 @@ In: a `ShardedBatch`, one shard on each device of this process.
 Out: as `TrainStep`; the losses are those of the whole batch. Among several processes, also how long this one `waited`
      from its own gradient to the sum of all.
 
-The engine is tf.distribute. Every device keeps all state of the step, so what crosses is the gradient alone, with the
-losses behind it.
+The engine is tf.distribute. Every device keeps all state of the step, so what crosses is the gradient alone, and the few
+numbers of the losses.
 """
 
 from collections.abc import Sequence
@@ -85,7 +85,7 @@ class ReplicatedStep(TrainStep):
     def _run_everywhere(
         self, heads: Sequence[tf.Tensor], rows: Sequence[tf.Tensor], layout: Layout, parts: int, adversarial: bool
     ) -> Losses:
-        """The step of every device, with the one all-reduce between gradient and update."""
+        """The step of every device, with the all-reduce between gradient and update."""
 
         def one() -> Losses:
             replica = tf.distribute.get_replica_context()
@@ -93,14 +93,15 @@ class ReplicatedStep(TrainStep):
             floats, labels = rows[2 * place : 2 * place + 2]
             shard, given = PackedBatch(floats, labels, layout), self._given_on(place)
             gradient, losses = self.gradient.of(given, shard, heads[place], parts, adversarial)
-            both = tf.concat([gradient, tf.stack(list(losses.values()))], 0)
-            ready = self._when(both)
-            both = replica.all_reduce(tf.distribute.ReduceOp.SUM, both)
-            gradient, told = tf.split(both, [gradient.shape[0], len(losses)])
-            losses = dict(zip(losses, tf.unstack(told), strict=True))
+            told, add = tf.stack(list(losses.values())), tf.distribute.ReduceOp.SUM
+            ready = self._when(gradient)
+            gradient = replica.all_reduce(add, gradient)
             if self._timed:
                 with tf.device(HOST):
-                    waited = tf.cast(self._when(both) - ready, tf.float32)
+                    waited = tf.cast(self._when(gradient) - ready, tf.float32)
+            # By themselves: joined with the gradient they would have it copied twice.
+            losses = dict(zip(losses, tf.unstack(replica.all_reduce(add, told)), strict=True))
+            if self._timed:
                 losses["waited"] = tf.identity(waited)
             skipped, bad, rate = self._updates[place](gradient, losses["loss"])
             return {**losses, "skipped": skipped, "bad": bad, "rate": rate}

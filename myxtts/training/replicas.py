@@ -4,8 +4,8 @@ In: a `ShardedBatch`, one shard on each device of this process.
 Out: as `TrainStep`; the losses are those of the whole batch. Among several processes, also how long this one `waited`
      from its own gradient to the sum of all.
 
-The engine is tf.distribute. Every device keeps all state of the step, so what crosses is the gradient alone, and the few
-numbers of the losses.
+The engine is tf.distribute. Every device keeps all state of the step, so what crosses is the gradient and, by
+themselves, the few numbers of the losses.
 """
 
 from collections.abc import Sequence

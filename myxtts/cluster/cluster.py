@@ -50,7 +50,7 @@ class Cluster:
         clock: Callable[[], float] = time.monotonic,
     ):
         self.addresses, self.rank, self.hosts = addresses, rank, hosts
-        self._connections, self._say, self._clock = dict(connections), say, clock
+        self._connections, self.say, self._clock = dict(connections), say, clock
         self._mail: dict[tuple[int, str], deque[Message]] = defaultdict(deque)
         self._changed = threading.Condition()
         self._lost: tuple[int, str] | None = None
@@ -226,14 +226,15 @@ class Cluster:
                     raise RunError(f"{self.name(rank)} took more than {limit:g} s to {doing}")
                 if waited > TELL_SECONDS and not told:
                     told = True
-                    self._say(f"waiting for {self.name(rank)} to {doing}...")
+                    self.say(f"waiting for {self.name(rank)} to {doing}...")
                 self._changed.wait(1.0)
             return self._mail[rank, kind].popleft()
 
     def _tell_all(self, message: Message) -> None:
+        encoded = message.encode()
         for connection in self._connections.values():
             with suppress(OSError):  # its reader finds out and names it
-                connection.send(message)
+                connection.send(encoded)
 
     def _read(self, peer: int, connection: Connection) -> None:
         why = "is lost: its connection ended; it was killed, or its machine or network is gone"
@@ -265,11 +266,12 @@ class Cluster:
             before, last = last, time.monotonic()
             if last - before > SILENCE_SECONDS / 2:  # nobody else is to blame
                 self._note_lost(self.rank, f"was stopped for {last - before:.0f} s; the others may have given it up")
+            beat = Message(BEAT, {"step": self._steps[self.rank]}).encode()
             for peer, connection in self._connections.items():
                 if peer in self._left:
                     continue
                 try:
-                    connection.send_if_idle(Message(BEAT, {"step": self._steps[self.rank]}))
+                    connection.send_if_idle(beat)
                 except OSError:
                     continue  # its reader finds out
                 silent = time.monotonic() - connection.heard

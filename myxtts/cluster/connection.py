@@ -28,6 +28,11 @@ class Message:
     document: dict[str, Any] = field(default_factory=dict)
     payload: bytes = b""
 
+    def encode(self) -> bytes:
+        """As it travels."""
+        head = {"kind": self.kind, "bytes": len(self.payload), "document": self.document}
+        return json.dumps(head).encode() + b"\n" + self.payload
+
 
 class Connection:
     """One connection; any thread may send, one receives."""
@@ -42,28 +47,22 @@ class Connection:
         """How long a message may be awaited before that raises TimeoutError."""
         self._socket.settimeout(seconds)
 
-    def send(self, message: Message) -> None:
-        """Sends a message.
+    def send(self, message: bytes) -> None:
+        """Sends an encoded message.
 
         Raises:
             OSError: the connection has ended.
         """
         with self._sending:
-            self._send(message)
+            self._socket.sendall(message)
 
-    def send_if_idle(self, message: Message) -> None:
+    def send_if_idle(self, message: bytes) -> None:
         """The same, unless something else is being sent, which tells as well that this process lives."""
         if self._sending.acquire(blocking=False):
             try:
-                self._send(message)
+                self._socket.sendall(message)
             finally:
                 self._sending.release()
-
-    def _send(self, message: Message) -> None:
-        head = {"kind": message.kind, "bytes": len(message.payload), "document": message.document}
-        self._socket.sendall(json.dumps(head).encode() + b"\n")
-        if message.payload:
-            self._socket.sendall(message.payload)
 
     def receive(self) -> Message:
         """The next message.

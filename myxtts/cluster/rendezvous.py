@@ -23,6 +23,7 @@ from myxtts.errors import RunError, UsageError
 PATIENCE_SECONDS = 120.0  # for a process that has not come
 UNREACHABLE_SECONDS = 20.0  # for an address that no way leads to, unless more patience was asked for
 HELLO_SECONDS = 5.0
+BACKLOG = 4096
 LOOK_SECONDS = 0.25
 MARGIN_SECONDS = 5.0  # that the others wait longer than rank 0, so that it can tell them why
 HELLO, WELCOME, REFUSED, REACHED, READY = "hello", "welcome", "refused", "reached", "ready"
@@ -74,8 +75,12 @@ def join(
 
 def _listen(port: int) -> socket.socket:
     """Holds a port in every network of the machine."""
-    family = socket.AF_INET6 if socket.has_dualstack_ipv6() else socket.AF_INET
-    return socket.create_server(("", port), family=family, backlog=4096, dualstack_ipv6=family == socket.AF_INET6)
+    try:
+        return socket.create_server(("", port), family=socket.AF_INET6, backlog=BACKLOG, dualstack_ipv6=True)
+    except (OSError, ValueError) as error:
+        if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
+            raise
+        return socket.create_server(("", port), backlog=BACKLOG)  # a machine without IPv6
 
 
 class _Meeting:
@@ -134,14 +139,14 @@ class _Meeting:
                 return None
             told = {"addresses": addresses, "hosts": hosts}
             for place, rank in enumerate(ranks[1:], 1):
-                come[rank][0].send(Message(WELCOME, {**told, "rank": place}))
+                come[rank][0].send(Message(WELCOME, {**told, "rank": place}).encode())
             problems = [self._try_next(addresses, 0)]
             for rank in ranks[1:]:
                 problems.append(self._hear(come[rank][0], rank, REACHED).document["problem"])
             if any(problems):
                 raise RunError(next(filter(None, problems)))
             for rank in ranks[1:]:
-                come[rank][0].send(Message(READY))
+                come[rank][0].send(Message(READY).encode())
         except (UsageError, RunError) as error:
             self._refuse(come, error)
             raise
@@ -215,7 +220,7 @@ class _Meeting:
     def _refuse(self, come: Mapping[int, tuple[Connection, str]], error: UsageError | RunError) -> None:
         for connection, _ in come.values():
             with suppress(OSError):
-                connection.send(Message(REFUSED, {"why": str(error), "exit": error.exit_code}))
+                connection.send(Message(REFUSED, {"why": str(error), "exit": error.exit_code}).encode())
             connection.close()
 
     # The others
@@ -230,7 +235,7 @@ class _Meeting:
             connection.set_timeout(max(0.0, deadline - time.monotonic()) + MARGIN_SECONDS)
             welcome = self._hear(connection, leader, WELCOME).document
             addresses, hosts, rank = tuple(welcome["addresses"]), tuple(welcome["hosts"]), welcome["rank"]
-            connection.send(Message(REACHED, {"problem": self._try_next(addresses, rank)}))
+            connection.send(Message(REACHED, {"problem": self._try_next(addresses, rank)}).encode())
             self._hear(connection, leader, READY)
         except OSError as error:
             connection.close()
@@ -242,7 +247,7 @@ class _Meeting:
 
     def _say_hello(self, connection: Connection) -> None:
         who = {"rank": self._members.rank, "size": self._members.size, "host": self._greeting.host}
-        connection.send(Message(HELLO, {**who, "equal": self._greeting.equal}))
+        connection.send(Message(HELLO, {**who, "equal": self._greeting.equal}).encode())
 
     def _reach(self, leader: int, deadline: float) -> Connection:
         """A connection to the rank that leads.

@@ -4,12 +4,19 @@ In: a device plan; the cluster that this process has joined.
 Out: a strategy, which runs something on all devices of this process and adds what those of all found.
 """
 
+import faulthandler
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
 import tensorflow as tf
 
 from myxtts.cluster.cluster import Cluster
 from myxtts.devices import DevicePlan
 from myxtts.errors import RunError
 
+CONNECT_SECONDS = 50
 _joined: dict[str, tuple] = {}  # what this process has set up; TensorFlow does that once
 
 
@@ -48,7 +55,16 @@ def join_processes(cluster: Cluster, devices: DevicePlan) -> None:
         num_accelerators={"GPU": gpus},
         rpc_layer="grpc",
     )
-    strategy = tf.distribute.MultiWorkerMirroredStrategy(cluster_resolver=resolver)
+    try:
+        cluster.say(
+            f"🌐 TensorFlow connects all {cluster.size}; if it cannot within {CONNECT_SECONDS} s, this one ends"
+        )
+        with _at_most(CONNECT_SECONDS):
+            strategy = tf.distribute.MultiWorkerMirroredStrategy(cluster_resolver=resolver)
+    except tf.errors.OpError as error:
+        raise cluster.explain(0) or RunError(
+            f"TensorFlow cannot connect rank {cluster.rank} with the others: {error.message.splitlines()[0]:.200}"
+        ) from error
     found = strategy.num_replicas_in_sync
     if found != cluster.size * len(devices.training_devices):
         raise RunError(
@@ -56,10 +72,25 @@ def join_processes(cluster: Cluster, devices: DevicePlan) -> None:
             f"{len(devices.training_devices)} that train; give every process the same number"
         )
     _joined["devices"] = devices.training_devices, strategy, cluster.rank * len(devices.training_devices)
-    cluster.on_lost = _end_waits
+    cluster.on_lost = end_waits
 
 
-def _end_waits() -> None:
+@contextmanager
+def _at_most(seconds: int) -> Iterator[None]:
+    """Ends this process, with exit code 1, where the block takes longer.
+
+    TensorFlow holds Python's lock while it connects, so that no thread can see who is lost meanwhile, and it has the
+    patience of an hour. Nothing has been learned by then.
+    """
+    with Path(os.devnull).open("w") as nowhere:
+        faulthandler.dump_traceback_later(seconds, exit=True, file=nowhere)
+        try:
+            yield
+        finally:
+            faulthandler.cancel_dump_traceback_later()
+
+
+def end_waits() -> None:
     """Ends what waits for a process that is lost; TensorFlow's own checks find some losses later, or never."""
     from tensorflow.python.eager import context  # no public name does it
 

@@ -33,8 +33,15 @@ from myxtts.training.run_ahead import RunAhead
 from myxtts.training.sampler import Evaluator, Sampler
 from myxtts.training.saver import Saver
 from myxtts.training.sets import EVALUATED, SAMPLES
+from myxtts.training.strategy import end_waits
 
 Show = Callable[[Event], None]
+
+
+def _interrupt(stop: threading.Event) -> None:
+    """Ends what rank 0 waits for when another process is lost."""
+    stop.set()
+    end_waits()
 
 
 class XTTSTrainer:
@@ -119,6 +126,7 @@ class XTTSTrainer:
                     saver.save(self._checkpoint(pace))
             if run.cluster is not None:
                 run.share_weights(stop)
+                run.cluster.on_lost = functools.partial(_interrupt, stop)
             for batch in () if self.limits.why_complete() else run.batches(iter(feed), stop):
                 run.lead_step(self.limits.elapsed(pace.seconds), pace.seconds)
                 results = run.take_step(batch)
@@ -150,8 +158,10 @@ class XTTSTrainer:
                     logbook.record_event(self._summary(pace))
                 if last:
                     break
-            if run.cluster is not None and not run.bad_steps.too_many:
-                run.cluster.order({"end": True})
+            if run.cluster is not None:
+                run.cluster.require_whole()
+                if not run.bad_steps.too_many:
+                    run.cluster.order({"end": True})
             summary = self._summary(pace)
             logbook.record_end(summary)
         if run.bad_steps.too_many:

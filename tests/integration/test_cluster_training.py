@@ -168,3 +168,60 @@ def test_a_run_starts_over_with_those_that_are_there(words, tmp_path):
         assert [rank.wait() for rank in ranks[1:]] == [0, 0]
     assert "restart 1 of 2" in ranks[1].text() and "2 processes train together" in ranks[2].text()
     assert read_checkpoint(tmp_path / "run" / "latest").state.step == 60
+
+
+VANISHES = """
+import os, sys
+from myxtts.cluster.members import Members
+from myxtts.cluster.rendezvous import Greeting, join
+from myxtts.devices import plan_devices
+rank, addresses = int(sys.argv[1]), tuple(sys.argv[2:])
+cluster = join(Members(addresses, rank), Greeting({}, {}), lambda line: print(line, flush=True))
+with cluster:
+    plan = plan_devices()
+    from myxtts.training.strategy import join_processes
+    if rank:
+        cluster.require_equal({"training devices": 1, "GPUs": False}, "set its devices up", "")
+        os._exit(9)
+    join_processes(cluster, plan)
+"""
+
+
+@pytest.mark.slow
+def test_a_process_that_is_lost_while_tensorflow_connects_ends_the_others():
+    """No thread of ours runs there, and TensorFlow's own patience is an hour."""
+    addresses = free_addresses(2)
+    started = [
+        subprocess.Popen([sys.executable, "-c", VANISHES, str(rank), *addresses], stdout=subprocess.PIPE, text=True)
+        for rank in range(2)
+    ]
+    output = started[0].communicate(timeout=NAMED_WITHIN + 30)[0]
+    assert started[0].returncode == 1 and started[1].wait(PATIENCE) == 9
+    assert output.splitlines()[-1].startswith("🌐 TensorFlow connects all 2")
+
+
+@pytest.mark.slow
+def test_a_profile_tells_the_ranks_apart(corpus, tiny_yaml, tmp_path):
+    addresses = ",".join(free_addresses(2))
+    trace = tmp_path / "trace.json"
+    words = ["profile", "--json", "--train-data", corpus, "--config", tiny_yaml, "--num-steps", 12, "--trace", trace]
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-m", "myxtts", *map(str, [*words, "--cluster", addresses, "--rank", rank])],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for rank in (0, 1)
+    ]
+    output = started[0].communicate(timeout=PATIENCE)[0]
+    assert [process.wait(PATIENCE) for process in started] == [0, 0]
+    found = json.loads(output)["cluster"]
+    assert [rank["name"].split(" (")[0] for rank in found["ranks"]] == ["rank 0", "rank 1"]
+    assert found["all_reduce_ms"] > 0 and found["gradient_bytes"] > 0 and found["recommended_processes"] >= 1
+    for rank in found["ranks"]:
+        whole = rank["compute_ms"] + found["all_reduce_ms"] + rank["wait_ms"]
+        assert whole == pytest.approx(rank["step_ms"], rel=1e-6)
+    events = json.loads(trace.read_text())["traceEvents"]
+    lanes = {event["pid"]: event["args"]["name"] for event in events if event["name"] == "process_name"}
+    assert [lanes[pid].split(" (")[0] for pid in sorted(lanes)] == ["rank 0", "rank 1"]
+    assert {event["pid"] for event in events if event.get("cat") == "train"} == set(lanes)

@@ -34,6 +34,12 @@ ELSEWHERE = {  # module under tests : function
     "--max-bad-steps": "integration.test_learning:test_too_many_poisoned_batches_end_the_run_with_their_clips",
     "--early-stop": "integration.test_learning:test_early_stopping_counts_validations",
     "--sample-every": "integration.test_learning:test_samples_are_spoken_beside_the_loop",
+    **dict.fromkeys(
+        ("--cluster", "--rank"),
+        "integration.test_cluster_training:test_a_killed_process_is_named_and_the_rest_is_saved_and_goes_on_alone",
+    ),
+    "--cluster-timeout": "unit.test_cluster:test_a_process_that_does_not_come_is_named",
+    "--restarts": "integration.test_cluster_training:test_a_run_starts_over_with_those_that_are_there",
     "--init-from": "integration.test_learning:test_fine_tuning_starts_from_the_averaged_weights_and_grows",
     "--target": "integration.test_vocoder_run:test_the_command_trains_with_discriminators_when_told",
     "--discriminators-after": "integration.test_vocoder_run:test_the_command_trains_with_discriminators_when_told",

@@ -174,8 +174,8 @@ def test_messages_are_whole_or_an_error():
     server = socket.create_server(("127.0.0.1", 0))
     ours, (theirs, _) = socket.create_connection(server.getsockname()), server.accept()
     one, other = Connection(ours), Connection(theirs)
-    one.send(Message("first", {"a": [1, None]}, b"12\n34"))
-    one.send(Message("second"))
+    one.send(Message("first", {"a": [1, None]}, b"12\n34").encode())
+    one.send(Message("second").encode())
     assert other.receive() == Message("first", {"a": [1, None]}, b"12\n34")
     assert other.receive() == Message("second") and not other.has_ended
     ours.sendall(b"GET / HTTP/1.1\r\n\r\n")

@@ -4,13 +4,15 @@ In: flags; a cluster.
 Out: a greeting, the settings of all, packs that are the same everywhere.
 """
 
+import _thread
 import argparse
 import importlib.metadata
 import os
 import sys
 import uuid
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -24,6 +26,7 @@ from myxtts.config.load import build, flatten
 from myxtts.data.cache import cache_root
 from myxtts.data.pack import Pack
 from myxtts.data.packs import Packs, prepare_packs
+from myxtts.devices import check_request
 from myxtts.errors import UsageError
 
 MADE = "MYXTTS_RESTARTS_MADE"
@@ -31,7 +34,7 @@ OWN = (  # settings that each process may have its own of
     "data.train_data", "data.val_data", "data.cache_dir", "data.data_gpu", "data.model_gpu", "data.virtual_devices",
     "data.data_gpu_memory", "data.model_gpu_memory", "data.memory_isolation", "data.num_workers", "data.processes",
     "data.pipeline_buffer_size", "data.prefetch", "data.stall_timeout", "data.model_start_delay",
-    "training.checkpoint_dir", "training.init_from",
+    "training.checkpoint_dir",
 )  # fmt: skip
 
 
@@ -42,13 +45,36 @@ def refuse_cluster_flags(options: argparse.Namespace) -> None:
             raise UsageError(f"--{name.replace('_', '-')} goes with --cluster")
 
 
-def greet(config: XTTSConfig, origin: Mapping[str, str], only_typed: bool) -> Greeting:
-    """What this process says of itself; where rank 0 reads a checkpoint, only the settings that were typed here."""
+def refuse_what_is_for_one(options: argparse.Namespace, config: XTTSConfig) -> None:
+    """Refuses settings that no cluster can have, before anybody waits for anybody."""
+    if getattr(options, "auto", False):
+        raise UsageError("--auto is for one process; profile in the cluster and choose by that")
+    if config.training.auto_batch:
+        raise UsageError("`training.auto_batch` is for one process; lower `data.batch_size` in a cluster")
+    check_request(replace(config.data, processes=2))
+
+
+@contextmanager
+def interrupting(cluster: Cluster) -> Iterator[None]:
+    """Has the loss of another process end what this one does in the block, by an interrupt as Ctrl-C's."""
+    cluster.on_lost = _thread.interrupt_main
+    try:
+        cluster.require_whole()
+        yield
+    except KeyboardInterrupt:
+        cluster.require_whole()
+        raise
+    finally:
+        cluster.on_lost = lambda: None
+
+
+def greet(config: XTTSConfig, origin: Mapping[str, str], only_typed: bool, **more: object) -> Greeting:
+    """What this process says of itself, and `more`; where rank 0 reads a checkpoint, only settings typed here."""
     settings = {key: value for key, value in flatten(config).items() if key not in OWN}
     if only_typed:
         settings = {key: value for key, value in settings.items() if key in origin}
     versions = {"MyXTTS": myxtts.__version__, "TensorFlow": _version_of("tensorflow", "tensorflow-cpu")}
-    return Greeting(versions, {**settings, "devices that train": config.data.replicas})
+    return Greeting(versions, {**more, **settings, "devices that train": config.data.replicas})
 
 
 def _version_of(*packages: str) -> str:
@@ -81,7 +107,8 @@ def prepare_together(cluster: Cluster, config: XTTSConfig, prepare: Callable[[Pa
             mark.touch()
         seen = cluster.share_document({"mark": mark.name}, "look at its cache")["mark"]
         waits = not cluster.leads and (root / seen).exists()
-        packs = None if waits else prepare_packs(config, prepare)
+        with interrupting(cluster):
+            packs = None if waits else prepare_packs(config, prepare)
         cluster.share(b"" if cluster.leads else None, "prepare the data", PREPARE_SECONDS)
         packs = packs or prepare_packs(config, prepare)
         cluster.require_equal(

@@ -4,7 +4,6 @@ import argparse
 import json
 import shlex
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -12,13 +11,13 @@ from pathlib import Path
 from rich.console import Console
 
 from myxtts.cards import find_cards
-from myxtts.cli.cluster import greet, refuse_cluster_flags, take_settings
+from myxtts.cli.cluster import greet, refuse_cluster_flags, refuse_what_is_for_one, take_settings
 from myxtts.cli.display import counting_display
 from myxtts.cli.flags import flag_words, in_flags, typed_flags
 from myxtts.cli.settings import configure, require_writable
 from myxtts.cluster.cluster import Cluster
 from myxtts.cluster.members import find_members
-from myxtts.cluster.rendezvous import join
+from myxtts.cluster.rendezvous import join, tell_failure
 from myxtts.config.config import XTTSConfig
 from myxtts.config.load import flatten
 from myxtts.data.cache import cache_root
@@ -53,8 +52,12 @@ def run(options: argparse.Namespace) -> int:
     say = lambda line: console.print(  # noqa: E731
         in_flags(line, "profile"), highlight=False, markup=False, soft_wrap=True
     )
-    greeting = greet(config, origin, only_typed=False)
-    greeting = replace(greeting, settings={**greeting.settings, "steps": steps})
+    try:
+        refuse_what_is_for_one(options, config)
+    except UsageError as error:
+        tell_failure(members, error)
+        raise
+    greeting = greet(config, origin, only_typed=False, command="profile", steps=steps)
     cluster = join(members, greeting, say, options.cluster_timeout)
     assert cluster is not None
     with cluster:

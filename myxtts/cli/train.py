@@ -24,6 +24,7 @@ from myxtts.cli.cluster import (
     holds_run,
     prepare_together,
     refuse_cluster_flags,
+    refuse_what_is_for_one,
     resume_if_possible,
     take_settings,
 )
@@ -34,7 +35,7 @@ from myxtts.cli.prepare import prepare_and_report
 from myxtts.cli.settings import configure, describe, make_folder
 from myxtts.cluster.cluster import Cluster
 from myxtts.cluster.members import find_members
-from myxtts.cluster.rendezvous import join
+from myxtts.cluster.rendezvous import join, tell_failure
 from myxtts.config.config import XTTSConfig
 from myxtts.config.load import SAVED, build, flatten, save
 from myxtts.data.pack import Pack
@@ -65,16 +66,22 @@ def run(options: argparse.Namespace) -> int:
     if members is None:
         refuse_cluster_flags(options)
         start = _read_settings(options)
+        if start.config.data.processes > 1:
+            raise UsageError(f"`data.processes={start.config.data.processes}` is what a cluster sets; leave it out")
         _require_new_or_resumed(start)
         return _train(options, start, None, console, say)
     restarts = Restarts.of(options)
-    if restarts.made or (restarts.left and options.resume is None and holds_run(options)):
-        resume_if_possible(options)
-    follows = members.rank > 0 and not restarts.made
-    start = _read_settings(options, follows=follows)
+    try:
+        if restarts.made or (restarts.left and options.resume is None and holds_run(options)):
+            resume_if_possible(options)
+        start = _read_settings(options, follows=members.rank > 0 and not restarts.made)
+        refuse_what_is_for_one(options, start.config)
+    except (UsageError, RunError) as error:
+        tell_failure(members, error)
+        raise
     cluster = join(
         members,
-        greet(start.config, start.origin, only_typed=follows and start.partial),
+        greet(start.config, start.origin, only_typed=start.partial, command="train", restarts=options.restarts),
         lambda line: say(in_flags(line, "train")),
         options.cluster_timeout,
         anyone=restarts.made > 0,
@@ -205,7 +212,12 @@ def _train(
     else:
         say(*report_lines(summary))
         say(f"✅ Saved in {run_folder / 'latest'}" if leads else "✅ Ended by rank 0, which saves")
-    return 128 + signals.received[0] if signals.received else 0
+    if signals.received:
+        return 128 + signals.received[0]
+    if cluster and cluster.stopped_by is not None:
+        say(f"🛑 {cluster.name(cluster.stopped_by)} was told to end the run")
+        return 128 + signal.SIGTERM
+    return 0
 
 
 def _choose_by_profile(config: XTTSConfig, say: Callable[..., None]) -> dict[str, Any]:

@@ -59,7 +59,7 @@ class Cluster:
         self._steps = dict.fromkeys(range(len(addresses)), 0)  # the step that each has begun last
         self._in_step: float | None = None  # when this process has begun one that is not over
         self.on_lost: Callable[[], None] = lambda: None  # called once, by another thread
-        self.wants_end = threading.Event()  # another rank asks for the end of the run
+        self.stopped_by: int | None = None  # the rank that was told to end the run
         self._readers = [
             threading.Thread(target=self._read, args=(peer, connection), name=f"rank {peer}", daemon=True)
             for peer, connection in self._connections.items()
@@ -86,8 +86,10 @@ class Cluster:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _trace: object) -> None:
         if error is not None:
-            told = isinstance(error, RunError | UsageError)
-            self._tell_all(Message(FAILED, {"why": f"has failed: {error}" if told else f"was ended by {error!r:.200}"}))
+            why = f"has failed: {error}" if isinstance(error, RunError | UsageError) else f"has failed: {error!r:.200}"
+            if not isinstance(error, Exception):  # Ctrl-C or SIGTERM
+                why = "was interrupted"
+            self._tell_all(Message(FAILED, {"why": why}))
         self._tell_all(Message(BYE))
         self._over.set()
         for connection in self._connections.values():
@@ -165,7 +167,7 @@ class Cluster:
 
     def ask_to_end(self) -> None:
         """Asks rank 0 to end the run, as it does when it is stopped itself."""
-        self._tell_all(Message("end"))
+        self._tell_all(Message("end", {}))
 
     # Who is lost
 
@@ -248,7 +250,7 @@ class Cluster:
                 elif message.kind == LOST:
                     self._note_lost(message.document["rank"], message.document["why"])
                 elif message.kind == "end":
-                    self.wants_end.set()
+                    self.stopped_by = peer
                 else:
                     with self._changed:
                         if message.kind == BYE:
@@ -298,5 +300,7 @@ def first_difference(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> tupl
     for name in (*ours, *(name for name in theirs if name not in ours)):
         if ours.get(name) != theirs.get(name):
             setting = "`{}={}`" if "." in name else "{} {}"
-            return setting.format(name, ours.get(name)), setting.format(name, theirs.get(name))
+            values = ("none" if found.get(name) in ("", None) else found[name] for found in (ours, theirs))
+            one, other = (setting.format(name, value) for value in values)
+            return one, other
     return None

@@ -60,7 +60,10 @@ def _read_addresses(words: str) -> list[str]:
     """A list with commas, or a file with an address a line."""
     path = Path(words)
     if "," not in words and path.is_file():
-        lines = (line.split("#")[0].strip() for line in path.read_text(encoding="utf-8").splitlines())
+        try:
+            lines = [line.split("#")[0].strip() for line in path.read_text(encoding="utf-8").splitlines()]
+        except UnicodeDecodeError:
+            raise UsageError(f"`cluster`: {words} is no text; give a file with an address a line, or {FORM}") from None
         return [line for line in lines if line]
     if "," not in words and ("/" in words or path.suffix == ".txt"):
         raise UsageError(f"`cluster`: there is no file {words}; give one with an address a line, or {FORM}")
@@ -84,8 +87,10 @@ def _complete(word: str) -> str:
     host, colon, port = word.rpartition(":")
     if not colon or (host.startswith("[") and not host.endswith("]")):
         host, port = word, str(PORT)
-    if not host or not port.isdecimal() or not 0 < int(port) < 65536 or any(letter.isspace() for letter in host):
-        raise UsageError(f"{word!r} is no address of a cluster; {FORM}")
+    name = host[1:-1] if host.startswith("[") and host.endswith("]") else host
+    known = re.fullmatch(r"[^\s/\[\]@]{1,253}", name) and all(len(label) < 64 for label in name.split("."))
+    if not known or not port.isdecimal() or not 0 < int(port) < 65536:
+        raise UsageError(f"{word!r:.80} is no address of a cluster; {FORM}")
     return f"{host}:{port}"
 
 
@@ -103,8 +108,11 @@ def _read_tf_config(environment: Mapping[str, str]) -> Members | None:
     words = environment.get(TF_CONFIG, "")
     try:
         document = json.loads(words)
-        jobs = {name: list(document["cluster"].get(name, [])) for name in ("chief", "worker")}
-        kind, index = document["task"]["type"], int(document["task"]["index"])
+        jobs = {name: document["cluster"].get(name, []) for name in ("chief", "worker")}
+        kind, index = document["task"]["type"], document["task"]["index"]
+        lists = all(isinstance(job, list) and all(isinstance(one, str) for one in job) for job in jobs.values())
+        if not lists or type(index) is not int:
+            raise ValueError(words)
     except (ValueError, KeyError, TypeError, AttributeError):
         raise UsageError(
             f'TF_CONFIG is {words!r:.80}; it must be {{"cluster": {{"worker": ["host:port", ...]}}, "task": {{"type": '
@@ -134,7 +142,10 @@ def _read_slurm(environment: Mapping[str, str]) -> Members:
         found = [(node, host, local) for node, (host, count) in enumerate(places) for local in range(count)]
         members = _require_sound([f"{host}:{PORT + local}" for _, host, local in found], int(rank), "SLURM_PROCID")
     except ValueError:
-        raise UsageError(f"`cluster=slurm`: srun has set {needed[1]}={hosts} and {needed[2]}={tasks}") from None
+        raise UsageError(
+            f"`cluster=slurm`: srun has set {needed[0]}={rank}, {needed[1]}={hosts} and {needed[2]}={tasks}; needed "
+            "are a number, a list like node[1-4] and counts like 2(x4) that fit it"
+        ) from None
     node, _, local = found[members.rank]
     told = environment.get("SLURM_NODEID", str(node)), environment.get("SLURM_LOCALID", str(local))
     if told != (str(node), str(local)):

@@ -8,7 +8,9 @@ of an all-reduce goes there. The ports are TensorFlow's afterwards.
 """
 
 import errno
+import queue
 import socket
+import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import closing, suppress
@@ -81,6 +83,20 @@ def _listen(port: int) -> socket.socket:
         if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
             raise
         return socket.create_server(("", port), backlog=BACKLOG)  # a machine without IPv6
+
+
+def tell_failure(members: Members, error: UsageError | RunError) -> None:
+    """Tells the other processes why this one does not come; takes a few seconds, in which they may come to be told."""
+    _Meeting(members, Greeting({}, {}), lambda line: None, HELLO_SECONDS, False).tell_failure(error)
+
+
+def _hear_hello(connection: Connection, heard: "queue.SimpleQueue[tuple[Connection, Message]]") -> None:
+    """Waits for what somebody says who has connected; a port scanner says nothing, or something else."""
+    connection.set_timeout(HELLO_SECONDS)
+    try:
+        heard.put((connection, connection.receive()))
+    except (EOFError, OSError, Foreign):
+        connection.close()
 
 
 class _Meeting:
@@ -163,16 +179,18 @@ class _Meeting:
             missing -= set(range(self._members.rank))  # this process leads because they have not come
         deadline = time.monotonic() + self._patience
         listener.settimeout(LOOK_SECONDS)
-        self._say(f"🌐 Waiting for {', '.join(self._address(rank) for rank in sorted(missing))}")
-        while missing and (left := deadline - time.monotonic()) > 0:
-            try:
-                connected, _ = listener.accept()
-            except TimeoutError:
-                continue
-            found = self._take_in(Connection(connected), min(left, HELLO_SECONDS), come)
-            if found is not None:
-                missing.discard(found)
-                self._say(f"   {self._address(found)} is here, on {come[found][1]}")
+        if missing:
+            self._say(f"🌐 Waiting for {', '.join(self._address(rank) for rank in sorted(missing))}")
+        heard: queue.SimpleQueue[tuple[Connection, Message]] = queue.SimpleQueue()
+        while missing and time.monotonic() < deadline:
+            with suppress(TimeoutError):
+                connection = Connection(listener.accept()[0])
+                threading.Thread(target=_hear_hello, args=(connection, heard), daemon=True).start()
+            while not heard.empty():
+                found = self._take_in(*heard.get(), come)
+                if found is not None:
+                    missing.discard(found)
+                    self._say(f"   {self._address(found)} is here, on {come[found][1]}")
         if missing and not self._anyone:
             late = min(missing)
             raise RunError(
@@ -180,20 +198,22 @@ class _Meeting:
                 "same `cluster`, or wait longer with `cluster_timeout`"
             )
 
-    def _take_in(self, connection: Connection, seconds: float, come: dict[int, tuple[Connection, str]]) -> int | None:
+    def _take_in(self, connection: Connection, hello: Message, come: dict[int, tuple[Connection, str]]) -> int | None:
         """The rank of who has come; None where that is nobody of ours.
 
         Raises:
             UsageError: it differs, or somebody has come as that rank before.
+            RunError: it has come to say that it has failed.
         """
-        connection.set_timeout(seconds)
         try:
-            hello = connection.receive()
             rank, host, size = (hello.document[name] for name in ("rank", "host", "size"))
-        except (EOFError, OSError, Foreign, KeyError):
+        except KeyError:
             connection.close()
             return None
         name = f"{self._address(rank) if rank in range(self._members.size) else f'rank {rank}'} on {host}"
+        if "failed" in hello.document:
+            connection.close()
+            raise RunError(f"{name} has failed: {hello.document['failed']}")
         try:
             if size != self._members.size or rank not in range(self._members.size):
                 raise UsageError(
@@ -245,9 +265,23 @@ class _Meeting:
             raise
         return self._start(addresses, rank, {0: connection}, hosts)
 
-    def _say_hello(self, connection: Connection) -> None:
+    def tell_failure(self, error: UsageError | RunError) -> None:
+        """Tells the others that this process does not come, as far as they are there within a few seconds."""
+        deadline = time.monotonic() + HELLO_SECONDS
+        if self._members.rank:
+            with suppress(OSError, RunError), closing(self._reach(0, deadline)) as connection:
+                self._say_hello(connection, failed=str(error))
+            return
+        with suppress(OSError, RunError), closing(self.listen()) as listener:
+            listener.settimeout(LOOK_SECONDS)
+            why = {"why": f"{self._address(0)} has failed: {error}", "exit": error.exit_code}
+            while time.monotonic() < deadline:
+                with suppress(TimeoutError), closing(Connection(listener.accept()[0])) as connection:
+                    connection.send(Message(REFUSED, why).encode())
+
+    def _say_hello(self, connection: Connection, **more: str) -> None:
         who = {"rank": self._members.rank, "size": self._members.size, "host": self._greeting.host}
-        connection.send(Message(HELLO, {**who, "equal": self._greeting.equal}).encode())
+        connection.send(Message(HELLO, {**who, **more, "equal": self._greeting.equal}).encode())
 
     def _reach(self, leader: int, deadline: float) -> Connection:
         """A connection to the rank that leads.

@@ -32,7 +32,12 @@ def follow(run: Run, show: Callable[[Event], None], stop: threading.Event) -> Su
         run.share_weights(stop)
         batches = iter(feed)
         try:
-            while not (order := cluster.next_order()).get("end"):
+            while True:
+                with pace.paused():  # while rank 0 validates, or waits for its own data
+                    order = cluster.next_order()
+                if order.get("end"):
+                    cluster.stopped_by = order["stopped_by"]
+                    break
                 run.note_state(order["state"])
                 batch = next(batches)
                 run.step.note_elapsed(order["elapsed"])
@@ -44,7 +49,7 @@ def follow(run: Run, show: Callable[[Event], None], stop: threading.Event) -> Su
                 if run.state.step % config.log_every == 0:
                     measured, flags = pace.close_window()
                     run.bad_steps.add(run.state.batches - len(flags["bad"]), flags["skipped"], flags["bad"])
-                    cluster.report(report_of(measured))
+                    cluster.report({**report_of(measured), "step": run.state.step})
                 while run.notices:
                     show(Notice(run.state.step, run.notices.pop(0)))
                 if stop.is_set() and not asked:

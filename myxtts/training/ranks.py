@@ -9,7 +9,7 @@ from typing import Any
 
 from myxtts.cluster.cluster import Cluster
 
-STRAGGLES = 1.25  # times what the others need for their part of a step
+STRAGGLES = 1.5  # times what the others need for their part of a step
 WINDOWS = 3  # log lines in a row after which that is told
 
 
@@ -29,10 +29,18 @@ class Ranks:
     def __init__(self, cluster: Cluster):
         self._cluster = cluster
         self._slow: tuple[int, int] = -1, 0  # which rank was slow, and in how many windows in a row
+        self._own: dict[int, dict[str, float]] = {}  # reports of this process, by the step that ended the window
 
-    def compare(self, measured: dict[str, Any], notices: list[str]) -> dict[str, Any]:
-        """Means over all ranks in place of rank 0's own numbers, and the slowest by name."""
-        reports = {0: report_of(measured), **self._cluster.reports()}
+    def compare(self, step: int, measured: dict[str, Any], notices: list[str]) -> dict[str, Any]:
+        """Means over all ranks in place of rank 0's own numbers, and the slowest by name.
+
+        What the others report of a window comes a little after rank 0 has logged it, so it may be the one before.
+        """
+        self._own[step] = report_of(measured)
+        reports = self._cluster.reports()
+        common = min((int(one["step"]) for one in reports.values()), default=step)
+        reports[0] = self._own.get(common, self._own[step])
+        self._own = {ended: one for ended, one in self._own.items() if ended >= common}
         means = {name: statistics.fmean(one[name] for one in reports.values()) for name in ("data_wait", "exchange")}
         slowest = max(reports, key=lambda rank: own_ms(reports[rank]))
         most = own_ms(reports[slowest])

@@ -136,7 +136,7 @@ class XTTSTrainer:
                 pace.add(batch.mel_shape, results)
                 self.state.seconds, self.state.loss = pace.seconds, None
                 complete = self.limits.progress(pace.seconds) >= 1.0
-                if run.cluster is not None and run.cluster.wants_end.is_set():
+                if run.cluster is not None and run.cluster.stopped_by is not None:
                     stop.set()
                 last = complete or stop.is_set()
                 if self.state.step % config.log_every == 0 or last:
@@ -160,8 +160,10 @@ class XTTSTrainer:
                     break
             if run.cluster is not None:
                 run.cluster.require_whole()
+                if stop.is_set() and run.cluster.stopped_by is None:
+                    run.cluster.stopped_by = run.cluster.rank
                 if not run.bad_steps.too_many:
-                    run.cluster.order({"end": True})
+                    run.cluster.order({"end": True, "stopped_by": run.cluster.stopped_by})
             summary = self._summary(pace)
             logbook.record_end(summary)
         if run.bad_steps.too_many:
@@ -214,7 +216,7 @@ class XTTSTrainer:
         run, (measured, flags) = self.run, pace.close_window()
         run.bad_steps.add(self.state.batches - len(flags["bad"]), flags["skipped"], flags["bad"])
         if self._ranks is not None:
-            measured |= self._ranks.compare(measured, run.notices)
+            measured |= self._ranks.compare(self.state.step, measured, run.notices)
         progress = self.limits.shown(pace.seconds)
         return Metrics(
             step=self.state.step,

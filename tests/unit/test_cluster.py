@@ -2,14 +2,16 @@
 
 import socket
 import threading
+import time
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
 
 import pytest
 
 from myxtts.cluster.cluster import Cluster
 from myxtts.cluster.connection import Connection, Foreign, Message
 from myxtts.cluster.members import Members
-from myxtts.cluster.rendezvous import Greeting, join
+from myxtts.cluster.rendezvous import Greeting, join, tell_failure
 from myxtts.errors import RunError, UsageError
 from tests.helpers import PATIENCE, comes_true
 
@@ -87,7 +89,7 @@ def test_orders_come_in_order_and_reports_are_the_newest(three):
         three[2].report({"step_ms": number})
     comes_true(lambda: three[0].reports() == {2: {"step_ms": 2}})
     three[1].ask_to_end()
-    assert three[0].wants_end.wait(PATIENCE)
+    assert comes_true(lambda: three[0].stopped_by == 1)
 
 
 def test_a_process_that_fails_is_named_with_its_reason_on_all_others(three):
@@ -183,3 +185,30 @@ def test_messages_are_whole_or_an_error():
         other.receive()
     one.close()
     server.close()
+
+
+@pytest.mark.parametrize("failing", [0, 1])
+def test_a_process_that_fails_before_it_comes_tells_the_others(failing):
+    addresses, error = free_addresses(2), UsageError("no training data")
+    with ThreadPoolExecutor(2) as pool:
+        telling = pool.submit(tell_failure, Members(addresses, failing), error)
+        waiting = pool.submit(join, Members(addresses, 1 - failing), SAME, lambda line: None, PATIENCE)
+        found = waiting.exception()
+        telling.result()
+    assert f"rank {failing} (127.0.0.1:" in str(found) and "has failed: no training data" in str(found)
+
+
+@pytest.mark.slow
+def test_connections_that_say_nothing_hold_nobody_up():
+    addresses = free_addresses(2)
+    with ThreadPoolExecutor(2) as pool, ExitStack() as stack:
+        leading = pool.submit(join, Members(addresses, 0), SAME, lambda line: None, 15)
+        host, port = addresses[0].split(":")
+        time.sleep(1)  # it listens by then
+        for _ in range(6):
+            stack.enter_context(socket.create_connection((host, int(port))))
+        following = pool.submit(join, Members(addresses, 1), SAME, lambda line: None, 15)
+        clusters = [leading.result(), following.result()]
+    for cluster in clusters:
+        cluster.__enter__()
+    close(*clusters)

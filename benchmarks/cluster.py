@@ -1,8 +1,9 @@
 """What a second process is worth on this machine, one core each, over loopback.
 
-Runs the same training with one process and with two, in turn, each process on a core of its own and with the same clips
-a process, and prints mel frames a second of both, their ratio (median over the rounds, each against the run of one
-process before it) and the share of a step that two processes spend in the all-reduce, waiting for each other included.
+Runs the same training with one process, on either core, and with two, in turn, each process on a core of its own and
+with the same clips a process. Prints mel frames a second of both, their ratio (median over the rounds, each against the
+mean of the two runs of one process before it: shared cores are not equally fast) and the share of a step that two
+processes spend in the all-reduce, waiting for each other included.
 Exits 1 where two processes are less than 1.7 times one, or the all-reduce takes more than 20 % of a step.
 
 Clips are as long as those of LJ Speech are on average. Shorter ones make the all-reduce, which is the same for any
@@ -66,18 +67,19 @@ def main() -> int:
     cores = sorted(os.sched_getaffinity(0))
     if len(cores) < 2:
         raise SystemExit("this takes two cores")
-    found: dict[int, list[dict[str, float]]] = {1: [], 2: []}
+    alone: list[float] = []
+    both: list[dict[str, float]] = []
     with tempfile.TemporaryDirectory() as name:
         home = Path(name)
         length = {"data.min_seconds": options.seconds, "data.max_seconds": options.seconds + 0.1}
         make_noise(home / "clips", build({"data.batch_size": 2 * options.batch, **length}))
         (home / "run.yaml").write_text("data: {val_clips: 0, buckets: 1}\ntraining: {flat_start_sweeps: 0}\n")
         for _ in range(options.rounds):
-            for processes in found:
-                found[processes].append(run(home, processes, cores, options))
-    ratios = [two["frames"] / one["frames"] for one, two in zip(found[1], found[2], strict=True)]
-    ratio, share = statistics.median(ratios), statistics.median(one["exchange"] for one in found[2])
-    speed = {count: statistics.median(one["frames"] for one in runs) for count, runs in found.items()}
+            alone.append(statistics.fmean(run(home, 1, [core], options)["frames"] for core in cores[:2]))
+            both.append(run(home, 2, cores, options))
+    ratios = [two["frames"] / one for one, two in zip(alone, both, strict=True)]
+    ratio, share = statistics.median(ratios), statistics.median(one["exchange"] for one in both)
+    speed = {1: statistics.median(alone), 2: statistics.median(one["frames"] for one in both)}
     good = ratio >= FASTER and share <= SHARE
     what = f"{options.size}, {options.batch} clips of {options.seconds:g} s a process, one core each"
     print(

@@ -4,19 +4,18 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from tests.helpers import PATIENCE
+from tests.helpers import PATIENCE, comes_true
 
 
-def free_addresses(count: int) -> list[str]:
+def free_addresses(count: int) -> tuple[str, ...]:
     """Addresses on this machine that nobody listens at."""
     with ExitStack() as stack:
         held = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
-        return [f"127.0.0.1:{one.getsockname()[1]}" for one in held]
+        return tuple(f"127.0.0.1:{one.getsockname()[1]}" for one in held)
 
 
 class Started:
@@ -37,11 +36,8 @@ class Started:
 
     def wait_for_step(self, number: int) -> None:
         """Waits until it has logged that step; AssertionError where it ends before."""
-        deadline = time.monotonic() + PATIENCE
-        while self.step() < number:
-            assert self.process.poll() is None, self.text()
-            assert time.monotonic() < deadline, self.text()
-            time.sleep(0.02)
+        comes_true(lambda: self.step() >= number or self.process.poll() is not None)
+        assert self.step() >= number, self.text()
 
     def wait(self, seconds: float = PATIENCE) -> int:
         return self.process.wait(seconds)

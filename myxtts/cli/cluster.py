@@ -49,9 +49,7 @@ def refuse_what_is_for_one(options: argparse.Namespace, config: XTTSConfig) -> N
     """Refuses settings that no cluster can have, before anybody waits for anybody."""
     if getattr(options, "auto", False):
         raise UsageError("--auto is for one process; profile in the cluster and choose by that")
-    if config.training.auto_batch:
-        raise UsageError("`training.auto_batch` is for one process; lower `data.batch_size` in a cluster")
-    check_request(replace(config.data, processes=2))
+    check_request(replace(config, data=replace(config.data, processes=2)).data)
 
 
 @contextmanager

@@ -190,7 +190,7 @@ def _train(
         join_processes(cluster, plan)
     say(*configured_lines(plan, config.data), *pipeline_lines(plan, config), *model_lines(plan))
     facts = collect_facts(
-        config, plan, packs.train, find_cards(), watched_gpus(config.data), built[0], start.resume is not None
+        config, plan, packs.train, find_cards(), watched_gpus(config.data), built[0], resume is not None
     )
     say(*poor_setting_lines(find_poor_settings(facts)))
     from myxtts.training.trainer import XTTSTrainer

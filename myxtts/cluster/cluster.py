@@ -24,7 +24,7 @@ PREPARE_SECONDS = 7 * 86_400.0  # that preparing data may take
 STEP_SECONDS = 900.0  # that a step may take, its compilation included
 TELL_SECONDS = 30.0  # after which a wait is told
 LEAVE_SECONDS = 3.0
-BEAT, BYE, FAILED, LOST = "beat", "bye", "failed", "lost"
+BEAT, BYE, END, FAILED, LOST = "beat", "bye", "end", "failed", "lost"
 ORDER, REPORT = "order", "report"
 
 
@@ -37,7 +37,6 @@ class Cluster:
         connections: by rank; rank 0 has one to each, the others have one to it.
         hosts: the names of the machines.
         say: told what this process waits for.
-        clock: monotonic seconds.
     """
 
     def __init__(
@@ -47,10 +46,9 @@ class Cluster:
         connections: Mapping[int, Connection],
         hosts: tuple[str, ...],
         say: Callable[[str], None] = lambda line: None,
-        clock: Callable[[], float] = time.monotonic,
     ):
         self.addresses, self.rank, self.hosts = addresses, rank, hosts
-        self._connections, self.say, self._clock = dict(connections), say, clock
+        self._connections, self.say = dict(connections), say
         self._mail: dict[tuple[int, str], deque[Message]] = defaultdict(deque)
         self._changed = threading.Condition()
         self._lost: tuple[int, str] | None = None
@@ -167,13 +165,13 @@ class Cluster:
 
     def ask_to_end(self) -> None:
         """Asks rank 0 to end the run, as it does when it is stopped itself."""
-        self._tell_all(Message("end", {}))
+        self._tell_all(Message(END))
 
     # Who is lost
 
     def begin_step(self, number: int) -> None:
         """Notes that this process begins a step, in which it may wait for others."""
-        self._steps[self.rank], self._in_step = number, self._clock()
+        self._steps[self.rank], self._in_step = number, time.monotonic()
 
     def end_step(self) -> None:
         self._in_step = None
@@ -216,14 +214,14 @@ class Cluster:
     # Threads
 
     def _take(self, rank: int, kind: str, doing: str, limit: float = WAIT_SECONDS) -> Message:
-        begin, told = self._clock(), False
+        begin, told = time.monotonic(), False
         with self._changed:
             while not self._mail[rank, kind]:
                 if error := self._as_error():
                     raise error
                 if rank in self._left:
                     raise RunError(f"{self.name(rank)} has left the run")
-                waited = self._clock() - begin
+                waited = time.monotonic() - begin
                 if waited > limit:
                     raise RunError(f"{self.name(rank)} took more than {limit:g} s to {doing}")
                 if waited > TELL_SECONDS and not told:
@@ -249,7 +247,7 @@ class Cluster:
                     self._note_lost(peer, message.document["why"])
                 elif message.kind == LOST:
                     self._note_lost(message.document["rank"], message.document["why"])
-                elif message.kind == "end":
+                elif message.kind == END:
                     self.stopped_by = peer
                 else:
                     with self._changed:
@@ -284,7 +282,7 @@ class Cluster:
 
     def _look_for_who_hangs(self) -> None:
         begun = self._in_step
-        if not self.leads or begun is None or self._clock() - begun < STEP_SECONDS:
+        if not self.leads or begun is None or time.monotonic() - begun < STEP_SECONDS:
             return
         last = min(self._steps, key=lambda rank: self._steps[rank])
         number = self._steps[0]

@@ -355,6 +355,10 @@ class XTTSConfig:
             f"`vocoder.slice_frames` is {self.vocoder.slice_frames}; with this audio it must be {needed} or more",
         )
         _require(
+            self.data.processes == 1 or not self.training.auto_batch,
+            "`training.auto_batch` is for one process; lower `data.batch_size` in a cluster",
+        )
+        _require(
             not self.training.clear_loss or bool(self.data.val_data) or self.data.val_clips > 0,
             "`training.clear_loss` needs held-out clips; set `data.val_data` or `data.val_clips`",
         )

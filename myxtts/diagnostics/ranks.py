@@ -4,16 +4,17 @@ In: what each rank measured over the same steps.
 Out: lines and a document for rank 0; its trace with a lane for each stage of each rank.
 """
 
+import functools
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from myxtts.cluster.cluster import Cluster
-from myxtts.diagnostics.profile import Pass, Profile
+from myxtts.diagnostics.profile import Profile
 from myxtts.diagnostics.report import lane_names, trace_events
-from myxtts.diagnostics.scaling_model import COUNTS, efficiency, fit_network, worthwhile_count
+from myxtts.diagnostics.scaling_model import COUNTS, Network, efficiency, fit_network, worthwhile_count
 from myxtts.pipeline.clock import Span
 from myxtts.pipeline.stages import Stage
 
@@ -41,6 +42,18 @@ class ClusterTimes:
     @property
     def slowest(self) -> RankTimes:
         return max(self.ranks, key=lambda rank: rank.computes)
+
+    @property
+    def recommended_count(self) -> int:
+        return worthwhile_count(self.slowest.computes, self.gradient_bytes, self._network)
+
+    def efficiency_of(self, count: int) -> float:
+        """What each of so many processes would keep of its speed, as the model predicts it."""
+        return efficiency(count, self.slowest.computes, self.gradient_bytes, self._network)
+
+    @functools.cached_property
+    def _network(self) -> Network:
+        return fit_network(len(self.ranks), self.gradient_bytes, self.all_reduce, LATENCY_SECONDS)
 
 
 def gather_times(cluster: Cluster, profile: Profile, gradient_bytes: int) -> tuple[ClusterTimes, list[dict]] | None:
@@ -73,7 +86,7 @@ def _lanes_of(cluster: Cluster, rank: int, told: dict[str, Any], profile: Profil
         ends = [{span.number: span.end for span in one if span.stage == Stage.TRAIN} for one in (own.spans, theirs)]
         ahead = float(np.median([ends[0][number] - ends[1][number] for number in ends[0]]))
         moved = tuple(span._replace(begin=span.begin + ahead, end=span.end + ahead) for span in theirs)
-        passes.append(Pass(own.mode, moved, own.levels if rank == 0 else (), own.shapes, own.counted, own.cpu_seconds))
+        passes.append(replace(own, spans=moved, levels=own.levels if rank == 0 else ()))
     yield from trace_events(passes, told["lanes"], rank + 1, cluster.name(rank))
 
 
@@ -90,22 +103,12 @@ def cluster_lines(times: ClusterTimes) -> Iterator[str]:
     mark = "✅" if share <= 0.2 else "⚠️"
     yield f"  {mark} the all-reduce of {times.gradient_bytes / 2**20:.1f} MB is {share:.0%} of a step"
     yield f"  Slowest: {times.slowest.name}"
-    count = recommended_count(times)
-    kept = _efficiency_of(times, count)
+    count = times.recommended_count
+    kept = times.efficiency_of(count)
     yield (
         f"  Recommended: up to {count} processes; each would keep {kept:.0%} of its speed (predicted: ring or tree, "
         f"bandwidth as measured, {1e6 * LATENCY_SECONDS:.0f} µs a message assumed)"
     )
-
-
-def recommended_count(times: ClusterTimes) -> int:
-    network = fit_network(len(times.ranks), times.gradient_bytes, times.all_reduce, LATENCY_SECONDS)
-    return worthwhile_count(times.slowest.computes, times.gradient_bytes, network)
-
-
-def _efficiency_of(times: ClusterTimes, count: int) -> float:
-    network = fit_network(len(times.ranks), times.gradient_bytes, times.all_reduce, LATENCY_SECONDS)
-    return efficiency(count, times.slowest.computes, times.gradient_bytes, network)
 
 
 def cluster_document(times: ClusterTimes) -> dict[str, Any]:
@@ -117,6 +120,6 @@ def cluster_document(times: ClusterTimes) -> dict[str, Any]:
         ],
         "all_reduce_ms": 1e3 * times.all_reduce,
         "gradient_bytes": times.gradient_bytes,
-        "recommended_processes": recommended_count(times),
-        "predicted_efficiency": {str(count): _efficiency_of(times, count) for count in COUNTS},
+        "recommended_processes": times.recommended_count,
+        "predicted_efficiency": {str(count): times.efficiency_of(count) for count in COUNTS},
     }

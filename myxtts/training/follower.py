@@ -48,7 +48,7 @@ def follow(run: Run, show: Callable[[Event], None], stop: threading.Event) -> Su
                 pace.add(batch.mel_shape, results)
                 if run.state.step % config.log_every == 0:
                     measured, flags = pace.close_window()
-                    run.bad_steps.add(run.state.batches - len(flags["bad"]), flags["skipped"], flags["bad"])
+                    run.count_bad_steps(flags)
                     cluster.report({**report_of(measured), "step": run.state.step})
                 while run.notices:
                     show(Notice(run.state.step, run.notices.pop(0)))
@@ -70,9 +70,7 @@ def _save_in_place_of_rank_0(run: Run, pace: Pace) -> Notice:
         return Notice(step, "not saved in place of rank 0: no step was taken")
     if int(run.step.taken) != step:  # host sync
         return Notice(step, f"not saved: the weights are at step {int(run.step.taken)}, and the run at {step}")
-    flags, bad_steps = pace.open_flags(), run.bad_steps.copy()
-    bad_steps.add(run.state.batches - len(flags["bad"]), flags["skipped"], flags["bad"])
-    checkpoint = run.checkpoint(bad_steps.skipped, bad_steps.row)
+    checkpoint = run.checkpoint(pace.open_flags())
     try:
         with locked_run(folder):
             path = write_checkpoint(folder, checkpoint, run.config.training.keep, best=False)

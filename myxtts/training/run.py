@@ -6,7 +6,7 @@ Out: a `Run` that can be stepped, fed and saved; the loop itself is the trainer'
 
 import functools
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -83,8 +83,6 @@ class Run:
         if config.training.mixed_precision == "float16" and not self.devices.trains_on_gpu:
             raise UsageError("`training.mixed_precision=float16` needs a GPU; on the CPU choose bfloat16 or float32")
         if cluster:
-            if config.training.auto_batch:
-                raise UsageError("`training.auto_batch` is for one process; lower `data.batch_size` in a cluster")
             join_processes(cluster, self.devices)
         keras.utils.set_random_seed(config.training.seed)
         resume_checkpoint = Path(resume_checkpoint) if resume_checkpoint else None
@@ -227,8 +225,7 @@ class Run:
             device_lock=self._data_lock,
             save_memory=self.notices.append if self.config.training.auto_batch else None,
         )
-        alone = dataset is not self.train_set
-        devices = self.devices.alone() if alone else self.devices
+        devices = self.devices if dataset is self.train_set else self.devices.alone()
         return Feed(dataset, self.featurizer, devices, clock, options)
 
     def batches(self, feed: Iterator[StepInput], stop: threading.Event) -> Iterator[StepInput]:
@@ -258,8 +255,7 @@ class Run:
     def lead_step(self, elapsed: float, seconds: float) -> None:
         """Begins a step on every process: `elapsed` is the share of the run's time, `seconds` how long it has run."""
         if self.cluster is not None:
-            state = replace(self.state, seconds=seconds, order=self._order())
-            self.cluster.order({"elapsed": elapsed, "state": state.to_document()})
+            self.cluster.order({"elapsed": elapsed, "state": replace(self.state, seconds=seconds).to_document()})
         self.step.note_elapsed(elapsed)
 
     def take_step(self, batch: StepInput) -> dict[str, tf.Tensor]:
@@ -305,9 +301,16 @@ class Run:
             names = functools.partial(self.val_set.names, shuffle=False)
             return validate(self.state.step, feed, self.evaluate, self.target.draw, self.place, names, stop)
 
-    def checkpoint(self, skipped: int, bad_row: list[int]) -> Checkpoint:
-        """All that it takes to go on from here."""
-        state = replace(self.state, skipped=skipped, bad_row=bad_row, parts=self.step.parts, order=self._order())
+    def count_bad_steps(self, flags: Mapping[str, list[bool]], into: BadSteps | None = None) -> None:
+        """Counts which of the newest steps were skipped or bad, as `Pace` has read them back."""
+        (into or self.bad_steps).add(self.state.batches - len(flags["bad"]), flags["skipped"], flags["bad"])
+
+    def checkpoint(self, open_flags: Mapping[str, list[bool]]) -> Checkpoint:
+        """All that it takes to go on from here; `open_flags` are those of steps that no log line has counted."""
+        bad = self.bad_steps.copy()
+        self.count_bad_steps(open_flags, bad)
+        parts, order = self.step.parts, self._order()
+        state = replace(self.state, skipped=bad.skipped, bad_row=bad.row, parts=parts, order=order)
         return Checkpoint(self.config, self.tokenizer, self.step.arrays(), self.voices, state)
 
     def make_generator(self, sentences: int) -> SampleGenerator:

@@ -214,7 +214,7 @@ class XTTSTrainer:
 
     def _metrics(self, pace: Pace, buffer_fill: float, gpu_utilisation: dict[str, float]) -> Metrics:
         run, (measured, flags) = self.run, pace.close_window()
-        run.bad_steps.add(self.state.batches - len(flags["bad"]), flags["skipped"], flags["bad"])
+        run.count_bad_steps(flags)
         if self._ranks is not None:
             measured |= self._ranks.compare(self.state.step, measured, run.notices)
         progress = self.limits.shown(pace.seconds)
@@ -257,9 +257,7 @@ class XTTSTrainer:
         return improved
 
     def _checkpoint(self, pace: Pace) -> Checkpoint:
-        flags, bad_steps = pace.open_flags(), self.run.bad_steps.copy()
-        bad_steps.add(self.state.batches - len(flags["bad"]), flags["skipped"], flags["bad"])
-        return self.run.checkpoint(bad_steps.skipped, bad_steps.row)
+        return self.run.checkpoint(pace.open_flags())
 
     def _make_samplers(self, folder: Path, worker: BackgroundWorker[Event]) -> list[tuple[int, Sampler]]:
         """What speaks every so many steps, warmed up, if the run comes to that at all."""

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -58,7 +59,7 @@ def values(corpus, tiny_yaml, tmp_path):
     }
 
 
-def start(values: dict, addresses: list[str], rank: int) -> subprocess.Popen:
+def start(values: dict, addresses: Sequence[str], rank: int) -> subprocess.Popen:
     words = json.dumps([values, addresses, rank, PATIENCE])
     return subprocess.Popen([sys.executable, "-c", TRAIN, words], stdout=subprocess.PIPE, text=True)
 

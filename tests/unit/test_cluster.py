@@ -2,7 +2,6 @@
 
 import socket
 import threading
-import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 
@@ -13,17 +12,10 @@ from myxtts.cluster.connection import Connection, Foreign, Message
 from myxtts.cluster.members import Members
 from myxtts.cluster.rendezvous import Greeting, join, tell_failure
 from myxtts.errors import RunError, UsageError
+from tests.clusters import free_addresses
 from tests.helpers import PATIENCE, comes_true
 
 SAME = Greeting({"MyXTTS": "1"}, {"training.lr": 0.1}, "here")
-
-
-def free_addresses(count: int) -> tuple[str, ...]:
-    held = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    addresses = tuple(f"127.0.0.1:{one.getsockname()[1]}" for one in held)
-    for one in held:
-        one.close()
-    return addresses
 
 
 def meet(*starts: tuple[int, Greeting], size: int = 2, patience: float = PATIENCE, anyone: bool = False) -> list:
@@ -205,9 +197,15 @@ def test_connections_that_say_nothing_hold_nobody_up():
     with ThreadPoolExecutor(2) as pool, ExitStack() as stack:
         leading = pool.submit(join, Members(addresses, 0), SAME, lambda line: None, 15)
         host, port = addresses[0].split(":")
-        time.sleep(1)  # it listens by then
-        for _ in range(6):
-            stack.enter_context(socket.create_connection((host, int(port))))
+
+        def connects() -> bool:
+            try:
+                stack.enter_context(socket.create_connection((host, int(port))))
+            except ConnectionRefusedError:  # it does not listen yet
+                return False
+            return True
+
+        assert all(comes_true(connects) for _ in range(6))
         following = pool.submit(join, Members(addresses, 1), SAME, lambda line: None, 15)
         clusters = [leading.result(), following.result()]
     for cluster in clusters:

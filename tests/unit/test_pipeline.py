@@ -1,8 +1,6 @@
 import itertools
 import os
 import queue
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -31,16 +29,6 @@ CONFIG = build({"model.reference_frames": 32})
 LEVEL = build({"model.reference_frames": 32, "data.reference_gain_db": 0.0})
 FEATURIZER = Featurizer(CONFIG)  # compiled once for all tests of the feed
 HOP = CONFIG.audio.hop_samples
-PARTS = """
-from myxtts.runtime import import_tensorflow
-tf = import_tensorflow()
-from myxtts.config.load import build
-from myxtts.pipeline.featurize import Featurizer
-featurizer = Featurizer(build({"model.reference_frames": 32, "model.refiner_blocks": 1}))
-for first in range(3):
-    spans = [[60, 30, first, 0, first + row] for row in range(2)]
-    featurizer(tf.zeros([2, 96 * 256], tf.int16), tf.constant(spans, tf.int64))
-"""
 
 
 def raw_batch(frames: int, rows: int = 4, seed: int = 1) -> RawBatch:
@@ -101,14 +89,6 @@ def test_features_are_traced_once_for_each_shape():
     for frames in (64, 96, 64, 96, 64):
         featurize(featurizer, raw_batch(frames, seed=frames))
     assert featurizer.traces == 2
-
-
-def test_a_part_of_a_batch_is_compiled_once_wherever_it_begins(tmp_path):
-    """XLA compiles a function anew for each value of what it takes for a constant; each is kept in a file."""
-    places = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
-    done = subprocess.run([sys.executable, "-c", PARTS], env=places, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert len(list(tmp_path.rglob("xla_compile_cache*"))) == 1
 
 
 def test_references_have_a_level_of_their_own_and_the_target_keeps_its():
